@@ -51,7 +51,7 @@ class Liveness {
   struct Options {
     Duration agent_timeout = std::chrono::seconds(5);
     Duration worker_timeout = std::chrono::seconds(10);  // the lease
-    Duration standstill = std::chrono::hours(1);         // for all hosts together
+    Duration standstill = std::chrono::hours(1);         // beyond the lease, for all hosts together
     Duration hung = std::chrono::minutes(10);
     Duration epoch_timeout = std::chrono::hours(2);  // instead of hung, in on_epoch
     Duration lost_link =
@@ -74,9 +74,9 @@ class Liveness {
   // The verdicts that are due, each once: a host or worker named in one is forgotten until it is
   // heard again. Costs nothing while none is late. `state_kept`: the workers hold a state, so if
   // all hosts are silent, they have the standstill timeout; otherwise only worker_timeout.
-  std::vector<Verdict> check(Time now, bool state_kept = false);
+  std::vector<Verdict> check(Time now, bool state_kept);
   // When to call check next; in the past if a worker's own sample shows that it is late.
-  Time wake_at(bool state_kept = false) const;
+  Time wake_at(bool state_kept) const;
 
  private:
   enum class Phase { elsewhere, busy, reducing, ending_epoch };
@@ -102,7 +102,7 @@ class Liveness {
   // How long a host may be silent now.
   Duration patience(bool state_kept) const {
     if (!everybody_) return options_.agent_timeout;
-    return state_kept ? options_.standstill : options_.worker_timeout;
+    return options_.worker_timeout + (state_kept ? options_.standstill : Duration::zero());
   }
   void check_hosts(Time now, bool state_kept, std::vector<Verdict>& verdicts);
   void check_stuck(Time now, std::vector<Verdict>& verdicts);

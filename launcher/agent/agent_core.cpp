@@ -118,6 +118,12 @@ void AgentCore::on(const ProcessExited& event, Time) {
   finish(event.worker);
 }
 
+// A stopped controller loses it, too, once its machine has no room for what agents send.
+void AgentCore::on(const ConnectionLost&, Time now) {
+  controller_ = Controller::away;
+  answers_until_ = now + limits_.lease / 2;
+}
+
 void AgentCore::on(const Reconnected&, Time now) {
   controller_ = Controller::connected;
   next_heartbeat_ = now;

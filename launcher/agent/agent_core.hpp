@@ -72,9 +72,9 @@ struct ProcessExited {
   workers::WrittenError error = {};
   std::uint16_t free_port = 0;  // as in wire::agent::WorkerExited
 };
-// The control connection is lost and is being dialled again. The lease goes on.
+// The control connection is lost and is being dialled again. The lease runs on.
 struct ConnectionLost {};
-// An attempt to dial it has failed: its machine accepts the connection, but no program answers.
+// Its machine has accepted a connection and confirms what is sent there, but no program answers.
 struct ControllerStandsStill {};
 struct Reconnected {};
 // The controller is gone for good.
@@ -164,7 +164,7 @@ class AgentCore {
   void on(const ProcessFailed& event, Time now);
   void on(const ProcessDies& event, Time now);
   void on(const ProcessExited& event, Time now);
-  void on(const ConnectionLost&, Time) { controller_ = Controller::away; }
+  void on(const ConnectionLost&, Time now);
   void on(const ControllerStandsStill&, Time now) { answers_until_ = now + limits_.lease; }
   void on(const Reconnected&, Time now);
   void on(const ControllerLost& event, Time now);

@@ -32,18 +32,21 @@ int connect_error(int fd) {
 class Dial : public std::enable_shared_from_this<Dial> {
  public:
   Dial(asio::io_context& io, std::string where,
-       std::function<std::unique_ptr<Stream>(int)> make_stream, wire::Hello hello, DialDone done)
+       std::function<std::unique_ptr<Stream>(int)> make_stream, wire::Hello hello, DialTime time,
+       DialDone done)
       : io_(io),
         where_(std::move(where)),
         make_stream_(std::move(make_stream)),
         hello_(std::move(hello)),
+        time_(time),
         done_(std::move(done)),
         socket_(io),
         deadline_(io) {}
 
-  void begin(const Result<int>& socket, Duration deadline);
+  void begin(const Result<int>& socket);
 
  private:
+  void allow(Duration time);
   void connected();
   void greet(const Result<void>& handshake);
   void welcomed(WorkerId worker, std::string_view payload);
@@ -53,13 +56,14 @@ class Dial : public std::enable_shared_from_this<Dial> {
   std::string where_;
   std::function<std::unique_ptr<Stream>(int)> make_stream_;
   wire::Hello hello_;
+  const DialTime time_;
   DialDone done_;                          // empty once called
   asio::posix::stream_descriptor socket_;  // while connecting
   asio::steady_timer deadline_;
   std::unique_ptr<Session> session_;  // from the handshake to the end of the greeting
 };
 
-void Dial::begin(const Result<int>& socket, Duration deadline) {
+void Dial::begin(const Result<int>& socket) {
   if (!socket) {
     asio::post(io_, [weak = weak_from_this(), error = socket.error()] {
       if (const auto self = weak.lock()) self->fail(error.text, error.number);
@@ -72,11 +76,15 @@ void Dial::begin(const Result<int>& socket, Duration deadline) {
                        const auto self = weak.lock();
                        if (self && !ec) self->connected();
                      });
-  deadline_.expires_after(std::chrono::duration_cast<asio::steady_timer::duration>(deadline));
-  deadline_.async_wait([weak = weak_from_this(), deadline](const error_code& ec) {
+  allow(time_.connect);
+}
+
+void Dial::allow(Duration time) {
+  deadline_.expires_after(std::chrono::duration_cast<asio::steady_timer::duration>(time));
+  deadline_.async_wait([weak = weak_from_this(), time](const error_code& ec) {
     const auto self = weak.lock();
     if (self && !ec)
-      self->fail(fmt::format("{} did not answer within {}", self->where_, to_text(deadline)));
+      self->fail(fmt::format("{} did not answer within {}", self->where_, to_text(time)));
   });
 }
 
@@ -86,6 +94,7 @@ void Dial::connected() {
   if (error_number != 0)
     return fail(fmt::format("cannot connect to {}: {}", where_, error_text(error_number)),
                 error_number);
+  if (time_.greeting) allow(*time_.greeting);
   session_ = std::make_unique<Session>(io_, make_stream_(socket_.release()));
   session_->handshake([weak = weak_from_this()](const Result<void>& handshake) {
     if (const auto self = weak.lock()) self->greet(handshake);
@@ -143,10 +152,10 @@ void Dial::fail(std::string text, int number) {
 
 Operation dial_socket(asio::io_context& io, Result<int> socket, std::string where,
                       std::function<std::unique_ptr<Stream>(int fd)> make_stream,
-                      const wire::Hello& hello, Duration deadline, DialDone done) {
-  const auto dial =
-      std::make_shared<Dial>(io, std::move(where), std::move(make_stream), hello, std::move(done));
-  dial->begin(socket, deadline);
+                      const wire::Hello& hello, DialTime time, DialDone done) {
+  const auto dial = std::make_shared<Dial>(io, std::move(where), std::move(make_stream), hello,
+                                           time, std::move(done));
+  dial->begin(socket);
   return dial;
 }
 

@@ -1,4 +1,4 @@
-// Dialling: connect, do the TLS handshake if there is one, and greet, with one deadline for it all.
+// Dialling: connect, do the TLS handshake if there is one, and greet.
 //
 // The dialler speaks first (wire::Hello), and the other side answers with a wire::Welcome that may
 // refuse. A session that comes from here has a peer that speaks our protocol and has accepted us.
@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/result.hpp"
@@ -17,6 +18,16 @@
 namespace elasticrun::net {
 
 inline constexpr Duration greeting_time_default = std::chrono::seconds(5);
+
+// One deadline for it all, or one to connect and another one from then on.
+struct DialTime {
+  DialTime(Duration all) : connect(all) {}
+  DialTime(Duration connect_time, Duration greeting_time)
+      : connect(connect_time), greeting(greeting_time) {}
+
+  Duration connect;
+  std::optional<Duration> greeting;
+};
 
 struct Greeted {
   std::unique_ptr<Session> session;  // on hold: it delivers frames after Session::start
@@ -36,6 +47,6 @@ using Operation = std::shared_ptr<void>;
 [[nodiscard]] Operation dial_socket(boost::asio::io_context& io, Result<int> socket,
                                     std::string where,
                                     std::function<std::unique_ptr<Stream>(int fd)> make_stream,
-                                    const wire::Hello& hello, Duration deadline, DialDone done);
+                                    const wire::Hello& hello, DialTime time, DialDone done);
 
 }  // namespace elasticrun::net

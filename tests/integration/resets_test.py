@@ -4,6 +4,7 @@ for a while. They cost a healthy job nothing; and a worker whose lease is over m
 
 The records of the example prove that every sample was used once (lineage.py).
 """
+import contextlib
 import ctypes
 import os
 import re
@@ -20,7 +21,8 @@ from collections.abc import Callable
 import bed as beds
 from bed import Bed, Host
 from bed.job import BATCH, BedJob, slots
-from job import FASHION, SANITIZED, Job, fields_of, kill, lives, parent_of, steps_of, until
+from job import (FASHION, SANITIZED, Job, fields_of, kill, lives, parent_of, replace_file, steps_of,
+                 until)
 from training import LINEAGE, Training
 
 PATIENCE = 60
@@ -68,6 +70,17 @@ def agents_above(workers: list[beds.Process]) -> list[int]:
     """Watchdog and agent above these workers: worker < shim < agent < watchdog."""
     agent = parent_of(parent_of(workers[0].pid))
     return [parent_of(agent), agent]
+
+
+def tcp_sockets(pid: int) -> set[str]:
+    """The numbers of its sockets with a TCP connection."""
+    own = set()
+    for fd in os.scandir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(FileNotFoundError):
+            own.add(os.readlink(fd.path))
+    with open(f"/proc/{pid}/net/tcp", encoding="ascii") as table:
+        lines = [line.split() for line in table]
+    return {line[9] for line in lines if line[3] == "01" and f"socket:[{line[9]}]" in own}
 
 
 def stop(pid: int) -> None:
@@ -250,16 +263,19 @@ class Stopped(unittest.TestCase):
             job.lineage()
             self.assertEqual(job.leftovers(), [])
 
-    def check_pause(self, pids: Callable[[Training], list[int]], words: str) -> None:
+    def check_pause(self, pids: Callable[[Training], list[int]], words: str,
+                    program: list[str] | None = None,
+                    meanwhile: Callable[[Training], None] = lambda job: None) -> None:
         """Stops these processes for longer than the lease. The same workers resume."""
         # Some steps are left when the lease ends: a worker makes about 20 in a second.
-        with Training(TWO_HOSTS, epochs=2 * LEASE + 2, options=DEADLINES) as job:
+        with Training(TWO_HOSTS, epochs=2 * LEASE + 2, options=DEADLINES, program=program) as job:
             job.world(4)
             members = job.workers()
             stopped = pids(job)
             for pid in stopped:
                 stop(pid)
             pass_by(1.5 * LEASE)
+            meanwhile(job)
             for pid in stopped:
                 kill(pid, signal.SIGCONT)
             until("it reports the pause", lambda: words in job.err(), PATIENCE)
@@ -274,6 +290,21 @@ class Stopped(unittest.TestCase):
 
     def test_the_controller_for_longer_than_the_lease(self) -> None:
         self.check_pause(lambda job: [job.process.pid], "training has paused meanwhile")
+
+    def test_the_controller_while_its_workers_print_more_than_it_takes(self) -> None:
+        """The kernel ends the connection of each agent, and the agent waits in another one."""
+        flood = ("(until [ -e print ]; do sleep 0.05; done; "
+                 "head -c 1000000 /dev/zero | tr '\\0' x | fold -w 1000) & exec \"$0\" \"$@\"")
+
+        def print_until_connections_break(job: Training) -> None:
+            before = [tcp_sockets(pid) for pid in job.agents()]
+            replace_file(job.path("print"), "")
+            until("new connections", lambda: all(
+                new and not new & old for old, new in
+                zip(before, map(tcp_sockets, job.agents()))), PATIENCE)
+            pass_by(LEASE)
+        self.check_pause(lambda job: [job.process.pid], "training has paused meanwhile",
+                         ["sh", "-c", flood, FASHION], print_until_connections_break)
 
     def test_all_processes_as_a_batch_system_suspends_them(self) -> None:
         self.check_pause(lambda job: job.pids(), "training has paused meanwhile")

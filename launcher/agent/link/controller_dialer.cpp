@@ -36,7 +36,7 @@ net::TcpOptions tcp_options_of(const executors::AgentStart& start) {
 ControllerDialer::ControllerDialer(asio::io_context& io, const executors::AgentStart& start,
                                    std::vector<std::string> for_others,
                                    std::vector<machine::Gpu> gpus, std::int64_t resumes,
-                                   Duration dial_time)
+                                   net::DialTime dial_time)
     : io_(io),
       start_(start),
       for_others_(std::move(for_others)),
@@ -99,17 +99,16 @@ void ControllerDialer::act(const GiveUpDialling&) {
 
 // `towards`: the controller's address, or empty if there is none.
 void ControllerDialer::dial(std::size_t route, Result<int> socket, const std::string& where,
-                            const std::string& towards, Duration patience) {
+                            const std::string& towards, net::DialTime time) {
   const wire::Hello hello = hello_from(address_towards(towards));
   // Called when the connection was accepted.
   const auto make_stream = [this, route,
                             tls = net::tls_dialler(io_, key_, tcp_options_of(start_))](int fd) {
-    accepted_ = true;
     step(DialConnected{route});
     return tls(fd);
   };
   dialling_[route] =
-      net::dial_socket(io_, std::move(socket), where, make_stream, hello, patience,
+      net::dial_socket(io_, std::move(socket), where, make_stream, hello, time,
                        [this, route, address = hello.address](Result<net::Greeted> result) {
                          answered(route, address, std::move(result));
                        });

@@ -30,10 +30,10 @@ struct Dialled {
 class ControllerDialer {
  public:
   // `for_others`: addresses of this host that may be given to other hosts, best first. `gpus`: by
-  // slot. `resumes`: as in wire::Hello. `dial_time`: timeout for each address.
+  // slot. `resumes`: as in wire::Hello. `dial_time`: for each address.
   ControllerDialer(boost::asio::io_context& io, const executors::AgentStart& start,
                    std::vector<std::string> for_others, std::vector<machine::Gpu> gpus,
-                   std::int64_t resumes = -1, Duration dial_time = std::chrono::seconds(5));
+                   std::int64_t resumes = -1, net::DialTime dial_time = net::greeting_time_default);
   ControllerDialer(const ControllerDialer&) = delete;
   ControllerDialer& operator=(const ControllerDialer&) = delete;
 
@@ -41,8 +41,8 @@ class ControllerDialer {
   // the session that it hands over. An error has a number if all ways failed with the same one; see
   // net::DialDone.
   void begin(std::function<void(Result<Dialled>)> done);
-  // True: a machine has accepted a connection, whether or not a controller answers there.
-  bool accepted() const { return accepted_; }
+  // A machine has accepted a connection, and no program has answered there yet.
+  bool awaits_greeting() const { return order_.awaits_greeting(); }
   // Stops dialling; `done` is not called any more.
   void stop();
 
@@ -52,7 +52,7 @@ class ControllerDialer {
   void act(const DialThroughSsh& action);
   void act(const GiveUpDialling& action);
   void dial(std::size_t route, Result<int> socket, const std::string& where,
-            const std::string& towards, Duration patience);
+            const std::string& towards, net::DialTime time);
   void answered(std::size_t route, const std::string& address, Result<net::Greeted> result);
   wire::Hello hello_from(const std::string& address) const;
   std::string address_towards(const std::string& controller) const;
@@ -62,7 +62,7 @@ class ControllerDialer {
   boost::asio::io_context& io_;
   const executors::AgentStart start_;
   const std::vector<std::string> for_others_;
-  const Duration dial_time_;
+  const net::DialTime dial_time_;
   const std::vector<machine::Gpu> gpus_;
   const std::int64_t resumes_;
   const net::TlsKey key_;
@@ -72,7 +72,6 @@ class ControllerDialer {
   std::vector<net::Operation> dialling_;  // indexed by way, as errors_ is
   std::vector<Error> errors_;
   std::unique_ptr<Relay> relay_;
-  bool accepted_ = false;
 };
 
 }  // namespace elasticrun::launcher::agent::link

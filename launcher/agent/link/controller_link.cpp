@@ -9,6 +9,13 @@
 #include "wire/codec.hpp"
 
 namespace elasticrun::launcher::agent::link {
+namespace {
+
+// A controller that is stopped accepts connections until its queue of them is full. So an agent
+// keeps the one it has: AgentCore decides how long.
+constexpr Duration greeting_time = std::chrono::hours(24);
+
+}  // namespace
 
 ControllerLink::ControllerLink(boost::asio::io_context& io, Handlers handlers)
     : io_(io),
@@ -66,17 +73,28 @@ void ControllerLink::dial() {
   redial_.dialled();
   reach_ = std::make_unique<ControllerDialer>(io_, start_, for_others_, gpus_,
                                               static_cast<std::int64_t>(link_.received()),
-                                              redial_.attempt_time());
+                                              net::DialTime{redial_.attempt_time(), greeting_time});
   reach_->begin([this](Result<Dialled> result) { resumed(std::move(result)); });
+  watch();
+}
+
+// While the connection lives, its other machine does: it confirms what was sent, and probes.
+void ControllerLink::watch() {
+  timer_.expires_after(std::chrono::milliseconds(start_.lease_ms) / 4);
+  timer_.async_wait([this](const boost::system::error_code& error) {
+    if (error || over_) return;
+    if (reach_->awaits_greeting()) handlers_.stands_still();
+    watch();
+  });
 }
 
 void ControllerLink::resumed(Result<Dialled> result) {
+  timer_.cancel();
   if (over_) return;
   if (!result) {
     const Error& error = result.error();
     if (error.number == EACCES) return handlers_.given_up(error.text);
     redial_.failed(error.number == ECONNREFUSED, boot_now());
-    if (reach_->accepted()) handlers_.stands_still();
     return redial_.controller_gone() ? handlers_.controller_gone(error.text) : arm();
   }
   const auto received = static_cast<std::uint64_t>(result->greeted.welcome.received);

@@ -29,7 +29,8 @@ class ControllerLink {
     std::function<void(Result<Dialled>)> reached;
     std::function<void(WorkerId, std::string_view payload)> frame;
     std::function<void()> away;  // the connection is lost and is being dialled again
-    // The controller's machine accepts a connection, but its program does not answer.
+    // The controller's machine has accepted a connection, but its program does not answer.
+    // Repeated each quarter of a lease.
     std::function<void()> stands_still;
     std::function<void()> back;
     // The controller's port is closed: nothing listens there any more.
@@ -72,6 +73,7 @@ class ControllerLink {
   void resumed(Result<Dialled> reached);
   void lost(const std::string& reason);
   void arm();
+  void watch();
 
   boost::asio::io_context& io_;
   Handlers handlers_;

@@ -47,6 +47,8 @@ class DialOrder {
 
   std::vector<DialAction> step(const DialEvent& event, Time now);
   Time wake_at() const { return next_ < addresses_ ? next_at_ : never; }
+  // A machine has accepted a connection, and no program has answered there yet.
+  bool awaits_greeting() const { return !connected_.empty(); }
 
  private:
   void on(const DialTick&, Time) {}

@@ -35,7 +35,16 @@ TEST_CASE("a stopped controller keeps the workers, and renews their lease when i
   }
   SUBCASE("its machine is gone") {
     CHECK(host.at(30s, Tick{}) == "heartbeat 5");
-    CHECK(host.at(31s, ConnectionLost{}) == "kill 1");
+    CHECK(host.at(31s, ConnectionLost{}) == "");
+    CHECK(host.at(35s, Tick{}) == "");
+    CHECK(host.at(36s, Tick{}) == "kill 1");
+  }
+  SUBCASE("it loses the connection, because it reads nothing, and its machine takes another") {
+    CHECK(host.at(30s, Tick{}) == "heartbeat 5");
+    CHECK(host.at(31s, ConnectionLost{}) == "");
+    for (int second = 33; second < 68; second += 3)
+      CHECK(host.at(second * 1s, ControllerStandsStill{}) == "");
+    CHECK(host.at(68s, Reconnected{}) == "heartbeat 5");
   }
   SUBCASE("it has given this host up meanwhile") {
     CHECK(host.at(30s, Tick{}) == "heartbeat 5");
