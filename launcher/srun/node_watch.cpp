@@ -53,10 +53,12 @@ void NodeWatch::heard(const executors::HookAnswer& answer) {
     trouble_.clear();
     const NodeNews news = node_news(*answer.output, going_);
     for (const auto& [node, why] : news.go) {
+      if (!question_) return;  // a handler has stopped this
       going_.insert(node);
       handlers_.goes(node, why);
     }
     for (const auto& [node, why] : news.stay) {
+      if (!question_) return;
       going_.erase(node);
       handlers_.stays(node, why);
     }

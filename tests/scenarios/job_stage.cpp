@@ -65,10 +65,11 @@ class JobStage final : public Stage {
     if (what != "host") words.fail("no event of a job");
     const HostId host = words.host();
     if (words.accept("up")) return {job::HostUp{host}};
+    if (words.accept("drained")) return {job::nodes::Drained{host, words.reason()}};
     if (words.accept("away")) return {job::HostAway{host, words.reason()}};
     if (words.accept("back")) return {job::HostBack{host}};
     if (words.accept("down")) return {job::HostDown{host, words.reason()}};
-    if (words.accept("stays")) return {job::HostsNoted{true, words.reason(), host}};
+    if (words.accept("resumed")) return {job::nodes::Resumed{host, words.reason()}};
     words.expect("says");
     return {job::FromHost{host, report(words)}};
   }

@@ -83,6 +83,8 @@ class Job {
   void on(const SlotsChanged&, Time now);
   void on(const HostsMet&, Time);
   void on(const HostsNoted&, Time);
+  void on(const nodes::Drained&, Time now);
+  void on(const nodes::Resumed&, Time now);
   void on(const HostUp&, Time now);
   void on(const HostDown&, Time now);
   void on(const HostAway&, Time now);

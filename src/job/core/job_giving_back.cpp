@@ -69,6 +69,21 @@ void Job::give_back_unused_hosts(Time now) {
   out_.add(std::move(order));
 }
 
+// A host can have said already that it will go (--notice).
+void Job::on(const nodes::Drained& drained, Time now) {
+  if (hosts_.leaving(drained.host)) return;
+  if (hosts_.live(drained.host))
+    return hear(drained.host, wire::agent::HostLeaves{drained.why}, now);
+  out_.record("host_leaves", {{"host", name_of(drained.host)}, {"reason", drained.why}});
+  out_.log(report::LogLevel::info,
+           fmt::format("{} will go: {}", name_of(drained.host), drained.why));
+}
+
+void Job::on(const nodes::Resumed& resumed, Time now) {
+  hosts_.leaves_not(resumed.host);
+  on(HostsNoted{true, resumed.news}, now);
+}
+
 // The driver takes their slots away, and back when they stay (SlotsChanged).
 void Job::on(const GiveBack::Answer& answer, Time now) {
   std::string names;

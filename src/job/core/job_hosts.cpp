@@ -72,7 +72,6 @@ void Job::on(const HostsMet& met, Time) {
 // The hosts of the job, or the file or program that names them, have a problem or are well again.
 void Job::on(const HostsNoted& noted, Time) {
   if (ending_.ending()) return;
-  if (noted.stays != no_host) hosts_.leaves_not(noted.stays);
   out_.log(noted.well ? report::LogLevel::info : report::LogLevel::error, noted.text);
   out_.record("hosts_noted", {{"well", noted.well}, {"reason", noted.text}});
 }

@@ -64,11 +64,12 @@ void Job::judge_end(WorkerId id, const workers::Worker& worker, const WorkerEnd&
   if (worker.is(workers::WorkerState::left)) {
     if (clean) return;
     const std::string what = fmt::format("{} {} after it had left", name, why);
-    if (worker.left_in_call || ending_.is(course::Phase::trained))
-      keep_failure(what, end, !worker.left_in_call);
+    const bool replaceable = !worker.left_in_call && membership_.ever_formed();
+    if (!replaceable || ending_.is(course::Phase::trained))
+      keep_failure(what, end, replaceable);
     else
       out_.log(report::LogLevel::error, what);  // the others train again
-    if (worker.left_in_call) return;
+    if (!replaceable) return;
     slots_.unretire(worker.slot);
     return void(slots_.failed(worker.slot, now));
   }

@@ -38,7 +38,7 @@ void SlurmNodes::goes(const std::string& node, const std::string& why) {
   const auto host = roster_.given(node);
   if (!host) return;
   roster_.drain(*host);
-  handlers_.event(FromHost{*host, wire::agent::HostLeaves{why}});
+  handlers_.event(nodes::Drained{*host, why});
   handlers_.changed(roster_.name(*host) + " will go");
 }
 
@@ -47,7 +47,7 @@ void SlurmNodes::stays(const std::string& node, const std::string& why) {
   if (!host) return;
   roster_.resume(*host);
   const std::string news = roster_.name(*host) + " may be used again";
-  handlers_.event(HostsNoted{true, fmt::format("{}: {}", news, why), *host});
+  handlers_.event(nodes::Resumed{*host, fmt::format("{}: {}", news, why)});
   handlers_.changed(news);
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/result.hpp"
 #include "base/time.hpp"
+#include "job/core/terms/nodes.hpp"
 #include "job/core/terms/slot.hpp"
 #include "job/report/event.hpp"
 #include "job/report/sink.hpp"
@@ -47,7 +48,6 @@ struct HostsMet {
 struct HostsNoted {
   bool well = false;  // a problem is over
   std::string text;
-  HostId stays = no_host;  // a host that was to go (HostLeaves), and does not
 };
 struct HostUp {
   HostId host;
@@ -119,9 +119,10 @@ struct SealSave {
   };
 };
 struct Tick {};
-using JobEvent = std::variant<SlotsChanged, HostsMet, HostsNoted, HostUp, HostDown, HostAway,
-                              HostBack, FromHost, FromWorker, StoodStill, Suspend, Interrupt,
-                              PassSignal, Scale, Advised, GiveBack::Answer, SealSave::Answer, Tick>;
+using JobEvent =
+    std::variant<SlotsChanged, HostsMet, HostsNoted, nodes::Drained, nodes::Resumed, HostUp,
+                 HostDown, HostAway, HostBack, FromHost, FromWorker, StoodStill, Suspend, Interrupt,
+                 PassSignal, Scale, Advised, GiveBack::Answer, SealSave::Answer, Tick>;
 
 // ---------------------------------------------------------------- actions
 
