@@ -35,8 +35,9 @@ std::string job_id() {
   return array.empty() || task.empty() ? variable("SLURM_JOB_ID") : array + "_" + task;
 }
 
-void log_end(const std::string& what, const Result<void>& done) {
-  log_line(what + (done ? "" : ": " + done.error().text));
+void log_end(const std::string& id, const std::string& done, const Result<void>& result) {
+  log_line(fmt::format("job {} has lost its script: {}", id,
+                       result ? done : fmt::format("not {}: {}", done, result.error().text)));
 }
 
 }  // namespace
@@ -54,9 +55,9 @@ void OrphanedJob::settle() const {
         return;
       // If another agent of the job was first, Slurm refuses these.
       case Orphan::requeue:
-        return log_end(fmt::format("job {} has lost its script: requeued", id), srun::requeue(id));
+        return log_end(id, "requeued", srun::requeue(id));
       case Orphan::cancel:
-        return log_end(fmt::format("job {} has lost its script: cancelled", id), srun::cancel(id));
+        return log_end(id, "cancelled", srun::cancel(id));
       case Orphan::wait:
         break;
     }

@@ -57,7 +57,8 @@ class StepMeter {
                                             "epoch", "transfer", "save"};
     const std::lock_guard lock(mutex_);
     const Duration pause = now - std::exchange(taken_, now);
-    if (pause > intervals_max * interval) since_ = std::min(now, since_ + pause);
+    if (pause > std::max<Duration>(intervals_max * interval, standstill_min))
+      since_ = std::min(now, since_ + pause);
     wire::Sample sample = std::exchange(sums_, {});
     sample.waiting_ns = (now - since_).count();
     sample.phase = names[static_cast<int>(phase_)];
@@ -67,6 +68,7 @@ class StepMeter {
 
  private:
   static constexpr int intervals_max = 8;
+  static constexpr Duration standstill_min = std::chrono::seconds(1);  // shorter: a busy machine
 
   std::mutex mutex_;
   wire::Sample sums_;

@@ -376,7 +376,8 @@ ELASTICRUN_API elasticrun_status elasticrun_finish(elasticrun_job*);
 /* Returns the number of committed steps in the state that this worker holds; 0 before the first
  * world. The next step has this number. */
 ELASTICRUN_API int64_t elasticrun_committed(const elasticrun_job*);
-/* Leaves the world for good; the others train on. No deadline ends the program after that, and its
+/* Leaves the world for good; the others train on. Blocks until they have ended their step, at most
+ * 30 seconds. No deadline ends the program after that, and its
  * exit code counts: 0 is no failure. Also for programs that use train, between two calls of it. */
 ELASTICRUN_API elasticrun_status elasticrun_leave(elasticrun_job*);
 

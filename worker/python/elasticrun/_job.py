@@ -299,7 +299,8 @@ class Job:
         self._settle("finish")
 
     def leave(self) -> None:
-        """Leaves the world for good; the others go on."""
+        """Leaves the world for good; the others train on. Blocks until they have ended their step,
+        at most 30 seconds."""
         self._call("leave")
 
     @property
