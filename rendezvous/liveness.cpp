@@ -86,7 +86,7 @@ bool Liveness::is_late(const Doing& doing, Time now) const {
 std::vector<Verdict> Liveness::check(Time now, bool state_kept) {
   std::vector<Verdict> verdicts;
   check_hosts(now, state_kept, verdicts);
-  if (everybody_) return verdicts;  // without its host no worker is heard
+  if (everybody_) return verdicts;  // no worker's messages arrive without its host
   while (!workers_.empty() && now >= workers_.oldest() + options_.worker_timeout) {
     const WorkerId worker = workers_.silent_longest();
     verdicts.push_back(

@@ -128,13 +128,13 @@ class Membership {
   // A world that may still be stepping, until one of its members has answered the Abort.
   struct OpenWorld {
     IdMap<WorkerId, Time> dead_by;  // for each member, as in WorkerGone
-    bool closed = false;            // a member has answered: it cannot step any more
+    bool closed = false;            // a member has answered: it takes no more steps
   };
   struct Aborting {
     Generation up_to;                 // newest generation to be closed
     std::vector<WorkerId> newcomers;  // of a world that not all had entered, or that never stepped
     std::vector<WorkerId> leavers;    // of a world that not all had entered
-    bool stalled = false;             // no progress in time, and nobody is known to be at fault
+    bool stalled = false;             // no progress in time, and no worker is known to be at fault
     bool somebody_died = false;       // a worker is gone
     bool stepless = false;            // a member broke the group before the world's first step
     bool hearsay = false;             // the reason is a closed connection; no death is reported yet

@@ -20,7 +20,7 @@ struct WorkerUp {
   std::int32_t slot = 0;
 };
 // The worker has exited, was fenced, or was on a host that is lost. From `dead_by` on it certainly
-// takes no more steps. never: not known yet; the event comes again with the time once it is known.
+// takes no more steps. never: not known yet; a second event then brings the time.
 struct WorkerGone {
   WorkerId worker;
   std::string reason;
@@ -56,12 +56,13 @@ struct PlanMade {
   Generation generation;
   BatchPlan plan;
 };
-// While nobody holds the state, a world begins with this save of it, not with fresh weights; after
-// StateLost one forms at once of the workers that are there. Empty: none yet, or a newer one comes.
+// While no worker holds the state, a world begins with this save of it, not with fresh weights;
+// after StateLost one forms at once of the workers that are there. Empty: none yet, or a newer one
+// comes.
 struct Restore {
   std::string from;  // its folder
 };
-// Training is over for all workers; none of them is needed any more.
+// Training is over for all workers; the job needs none of them.
 struct Dissolve {
   std::string reason;
 };
@@ -102,7 +103,7 @@ struct WorldFormed {
   wire::World world;
   bool planned = false;
   bool replanned = false;            // the same members as before, with a global batch now
-  StepId step;                       // last committed: training goes on from it
+  StepId step;                       // last committed: training continues from it
   std::int64_t idle_ns = -1;         // longest among the survivors; -1: there were none
   std::int64_t transfer_ns = 0;      // longest among the members
   std::uint64_t transfer_bytes = 0;  // most among the members
@@ -148,7 +149,7 @@ struct BelowMinimum {
   int have = 0;
   int need = 0;
 };
-// Nobody holds the state, and there is no save of it. Comes again with later events.
+// No worker holds the state, and there is no save of it. Repeated with later events.
 struct StateLost {
   std::string reason;
 };

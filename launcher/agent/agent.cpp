@@ -214,7 +214,7 @@ void Agent::tell_lease() {
 WorkerProcesses::Handlers Agent::handlers_of_processes() {
   using namespace wire::agent;
   return {.on_event = [this](const AgentEvent& event) { step(event); },
-          .on_end = [this] { gpu_watch_->look(); },  // a lost GPU may be why
+          .before_end = [this] { gpu_watch_->look(); },  // a lost GPU may be why
           .report = [this](const FromAgent& message) { act(Report{message}); },
           .on_output =
               [this](Output output) {

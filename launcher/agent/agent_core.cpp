@@ -118,7 +118,8 @@ void AgentCore::on(const ProcessExited& event, Time) {
   finish(event.worker);
 }
 
-// A stopped controller loses it, too, once its machine has no room for what agents send.
+// A stopped controller reads nothing: the kernel ends the connection when its buffers are full. So
+// the agent has the time to dial again before it kills its workers.
 void AgentCore::on(const ConnectionLost&, Time now) {
   controller_ = Controller::away;
   answers_until_ = now + limits_.lease / 2;

@@ -114,7 +114,7 @@ struct KillTree {
   WorkerId worker;
 };
 // The worker is to end. If it has not been started yet, because its program is still being copied,
-// it is not started any more and counts as ended by a signal.
+// the agent does not start it, and it counts as ended by a signal.
 struct CallOff {
   WorkerId worker;
 };

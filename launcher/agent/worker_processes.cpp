@@ -83,13 +83,13 @@ workers::WorkerProcess::Handlers WorkerProcesses::handlers_of(WorkerId worker) {
           },
       .on_dies =
           [this, worker, error_file](const workers::ProcessEnd& end) {
-            handlers_.on_end();
+            handlers_.before_end();
             handlers_.on_event(
                 ProcessDies{worker, end.code, end.signal, workers::error_in(error_file)});
           },
       .on_exited =
           [this, worker, error_file](std::int32_t code, std::int32_t signal) {
-            handlers_.on_end();
+            handlers_.before_end();
             handlers_.on_event(ProcessExited{worker, code, signal, workers::take_error(error_file),
                                              net::free_port(address_)});
           },

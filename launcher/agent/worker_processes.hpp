@@ -27,10 +27,10 @@ class WorkerProcesses {
   // No handler is called inside start, except `report`.
   struct Handlers {
     std::function<void(const AgentEvent&)> on_event;
-    std::function<void()> on_end;  // a worker dies or has exited; its event follows
+    std::function<void()> before_end;  // a worker dies or has exited; its event follows
     std::function<void(const wire::agent::FromAgent&)> report;
     std::function<void(wire::agent::Output)> on_output;
-    std::function<bool()> output_full;  // the pipes keep their output meanwhile
+    std::function<bool()> output_full;  // true: workers wait until resume_output()
     std::function<void()> on_done;      // a worker has ended, and so has its output
   };
 

@@ -11,7 +11,7 @@ namespace elasticrun::launcher::srun {
 
 enum class Orphan {
   wait,     // the script may still run, or Slurm has not noticed
-  leave,    // the job is over, has been requeued meanwhile, or has no script
+  leave,    // the job is over, was requeued, or has no script
   requeue,  // put it into the queue again
   cancel,   // end it, because it may not be requeued
 };

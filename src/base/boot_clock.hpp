@@ -1,4 +1,4 @@
-// The clock that leases use: it goes on while the machine sleeps (CLOCK_BOOTTIME).
+// The clock of leases: it counts while the machine sleeps, too (CLOCK_BOOTTIME).
 //
 // The monotonic clock stands still in a suspended laptop or virtual machine. With it, a host that
 // wakes up after an hour would think that its lease still holds, while the controller has long

@@ -36,7 +36,7 @@ struct Greeted {
 // Called once, never inside the call of dial. An error's number is the system's error number if the
 // connection could not be made, and EACCES if the other side's Welcome refused us.
 using DialDone = std::function<void(Result<Greeted>)>;
-// Owns the dialling under way: destroying it cancels, and the handler is not called any more.
+// Owns the dialling under way: its destruction cancels that, and the handler is not called.
 using Operation = std::shared_ptr<void>;
 
 [[nodiscard]] Operation dial_unix(boost::asio::io_context& io, const std::string& path,

@@ -43,7 +43,7 @@ class ControllerDialer {
   void begin(std::function<void(Result<Dialled>)> done);
   // A machine has accepted a connection, and no program has answered there yet.
   bool awaits_greeting() const { return order_.awaits_greeting(); }
-  // Stops dialling; `done` is not called any more.
+  // Stops dialling; does not call `done`.
   void stop();
 
  private:

@@ -33,7 +33,7 @@ class ControllerLink {
     // Repeated each quarter of a lease.
     std::function<void()> stands_still;
     std::function<void()> back;
-    // The controller's port is closed: nothing listens there any more.
+    // The controller's port is closed: no program listens there.
     std::function<void(const std::string& reason)> controller_gone;
     // The controller has refused to take us back, or more is to be sent again than we keep.
     std::function<void(const std::string& reason)> given_up;
