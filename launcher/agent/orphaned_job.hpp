@@ -10,7 +10,7 @@ class OrphanedJob {
  public:
   // Duplicates the watchdog's socket, because the agent closes its own before settle().
   explicit OrphanedJob(int watchdog);
-  // Blocks until the job is requeued, cancelled or none of our business, for at most 15 minutes.
+  // Blocks until the job is requeued or cancelled, or needs neither, for at most 15 minutes.
   // Returns at once outside of a step, and as soon as the watchdog is gone.
   void settle() const;
 
