@@ -79,8 +79,8 @@ void Membership::on(const Change& change, Time now) {
     outbox_.push_back(ChangeEnded{change.id, ChangeEnded::How::refused, std::move(why)});
   };
   if (!quiet()) return refuse("another change is under way");
-  if (running_ && !anybody_training()) return refuse("nobody is training");
-  if (!running_ && state_is_lost()) return refuse("nobody holds the state");
+  if (running_ && !anybody_training()) return refuse("no worker trains");
+  if (!running_ && state_is_lost()) return refuse("no worker holds the state");
   RankTable rank_table = rank_table_;
   std::vector<WorkerId> leavers;
   // Without a running world no worker is removed: it may hold the only state. With one, at least
@@ -101,7 +101,7 @@ void Membership::on(const Change& change, Time now) {
   const int size = static_cast<int>(rank_table.size());
   const bool named = !change.add.empty() || !change.remove.empty();
   if (running_ && named && !added && leavers.empty())
-    return refuse("it names nobody who could join or leave");
+    return refuse("it names no worker that could join or leave");
   if (size < wanted_.minimum)
     return refuse(
         fmt::format("{} workers would be fewer than the minimum {}", size, wanted_.minimum));

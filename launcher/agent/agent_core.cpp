@@ -233,7 +233,7 @@ bool AgentCore::keeps_workers(Time now) const {
 void AgentCore::deadlines(Time now) {
   if (now >= lease_ends_ && !keeps_workers(now)) {
     const bool was_ending = ending_.has_value();
-    host_ends(1, "nothing heard of the controller for " + to_text(limits_.lease + stood_still_));
+    host_ends(1, "the controller was silent for " + to_text(limits_.lease + stood_still_));
     ending_->in_silence = !was_ending;
     kill_all(now);
     lease_ends_ = never;

@@ -1,7 +1,7 @@
 // Prints one line of the agent on standard error.
 //
 // Not fmt::print, which throws when nothing reads the other end any more: the launcher's channel
-// may be gone while the job goes on, and a log line must not kill the agent.
+// may be gone while the job continues, and a log line must not kill the agent.
 #pragma once
 
 #include <unistd.h>

@@ -75,8 +75,8 @@ Result<std::vector<Host>> parse_names(std::string_view list, std::string_view wh
   if (!hosts) return hosts;
   for (const Host& host : *hosts)
     if (has_more_than_name_and_slots(host))
-      return Error{fmt::format("{}: {}: only names stand here; the rest is said with the hosts",
-                               where, host.name)};
+      return Error{fmt::format("{}: {}: give only names here, and the rest with the hosts", where,
+                               host.name)};
   return hosts;
 }
 

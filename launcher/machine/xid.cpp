@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view reset = "reset it (nvidia-smi --gpu-reset) or reboot the host";
 constexpr std::string_view power =
     "switch the host off and on, and look at the GPU's power, cooling and seat";
-constexpr std::string_view exchange = "reset it; when that comes again, have it exchanged";
+constexpr std::string_view exchange = "reset it; if that recurs, have it replaced";
 
 struct Kind {
   std::int32_t number;

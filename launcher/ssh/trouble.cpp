@@ -150,8 +150,8 @@ Trouble of_host_key(const Symptom& symptom, const SshConfig& config) {
     case HostKey::changed:
     case HostKey::other_type:
       return {
-          fmt::format("the key of {} is not the one in {}: it shows {}; somebody may be in "
-                      "between. If the host was installed anew: ssh-keygen -R '{}' -f {}",
+          fmt::format("the key of {} is not the one in {}: it shows {}; another machine may "
+                      "be in between. If the host was installed anew: ssh-keygen -R '{}' -f {}",
                       entry, file, symptom.fingerprint, entry, file)};
     case HostKey::unknown:
       return {

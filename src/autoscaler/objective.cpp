@@ -59,7 +59,7 @@ class OfRest : public Objective {
   }
   std::string sense(const Snapshot& snapshot, const Limits& limits) const final {
     if (snapshot.samples_left.value_or(0) > 0) return advantage();
-    return plain_.sense(snapshot, limits) + ", for nobody knows how much work is left";
+    return plain_.sense(snapshot, limits) + ", because the work that is left is not known";
   }
 
  private:

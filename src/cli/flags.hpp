@@ -79,7 +79,8 @@ inline constexpr Flag flags_before_deadlines[] = {
     {"max-restarts", "", "N", Kind::value, Group::scaling, "",
      "tolerate N failures in a row (10; plain: 0)"},
 
-    {"save", "", "DIR", Kind::value, Group::saving, "", "save the state in DIR, and go on from it"},
+    {"save", "", "DIR", Kind::value, Group::saving, "",
+     "save the state in DIR, and resume from it"},
     {"save-every", "", "TIME", Kind::value, Group::saving, "",
      "also save while the job runs, every TIME"},
     {"stop-signal", "", "SIG", Kind::value, Group::saving, "",

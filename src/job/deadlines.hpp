@@ -56,7 +56,7 @@ inline constexpr DeadlineRow deadline_table[] = {
     {"lease", "10s", &Deadlines::lease, "",
      "let no worker train after this time without news from elasticrun"},
     {"standstill-timeout", "1h", &Deadlines::standstill_timeout, "",
-     "keep workers this long while elasticrun stands still"},
+     "keep workers this long while elasticrun is stopped"},
     {"abort-timeout", "5s", &Deadlines::abort_timeout, "hung",
      "wait this long for a worker to answer that its step is closed"},
     {"prepare-timeout", "30s", &Deadlines::prepare_timeout, "hung",

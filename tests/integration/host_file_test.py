@@ -75,7 +75,7 @@ class Edits(unittest.TestCase):
             job.world(3)
             after = job.now()
             job.set_hosts("localhost:1\n")
-            noted("hosts names hosts for 1 of at least 2 workers; the job goes on with at least 2", False)
+            noted("hosts names hosts for 1 of at least 2 workers; the job continues with at least 2", False)
             job.world(2, after)
             job.set_hosts("localhost:4\n")
             noted("hosts names hosts for 4 workers again", True)

@@ -253,7 +253,7 @@ class Stopped(unittest.TestCase):
             pass_by(LEASE / 2)  # two agent timeouts
             self.assertGreater(job.newest_step(), step, "workers need no controller for a step")
             kill(job.process.pid, signal.SIGCONT)
-            until("it says so", lambda: "this program stood still for" in job.err(), PATIENCE)
+            until("it says so", lambda: "elasticrun was stopped for" in job.err(), PATIENCE)
             step = job.newest_step()
             until("steps go on", lambda: job.newest_step() > step, PATIENCE)
             self.assertEqual(job.workers(), members)

@@ -58,7 +58,7 @@ class BetweenCalls(Evaluates):
             saved = job.wait_for("saved", step=600)
             self.assertFalse(saved["stop"])
             kill(job.process.pid, signal.SIGTERM)
-            self.ended(job, 75, "the same command goes on from step 600", 10)
+            self.ended(job, 75, "the same command resumes from step 600", 10)
         self.open("after1")
         self.finish(1200, step_ms=1)
 
@@ -70,7 +70,7 @@ class BetweenCalls(Evaluates):
             job.wait_said("in the next step, unless the program ends before")
             self.assertEqual(job.find("saved"), [])
             self.open("after1")
-            self.ended(job, 75, "the same command goes on from step 8")
+            self.ended(job, 75, "the same command resumes from step 8")
         self.finish(160)
 
     def test_a_program_that_ends_meanwhile_has_ended(self) -> None:
@@ -91,7 +91,7 @@ class BetweenCalls(Evaluates):
             kill(min(job.workers().values()), signal.SIGKILL)
             job.wait_said("the job ends with 137, unless it trains again")
             self.open("after1")
-            self.ended(job, 75, "the same command goes on from step 8")
+            self.ended(job, 75, "the same command resumes from step 8")
 
 
 class LongEpochEnds(Evaluates):
@@ -117,7 +117,7 @@ class LongEpochEnds(Evaluates):
         with self.job(120, ["--save-every", "1h", "--time-limit", "4s"]) as job:
             self.await_place(job, "epoch", 2)
             self.ended(job, 75, f"the state of step 120 is not saved: no step has ended since then; "
-                                f"the same command goes on from step {saved}")
+                                f"the same command resumes from step {saved}")
         self.open("epoch")
         self.finish(480)
 
@@ -146,7 +146,7 @@ class Starting(Evaluates):
                 kill(pid)
             self.await_place(job, "start", 2)
             kill(job.process.pid, signal.SIGTERM)
-            self.ended(job, 75, "the same command goes on from", 15)
+            self.ended(job, 75, "the same command resumes from", 15)
 
 
 if __name__ == "__main__":

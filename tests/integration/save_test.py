@@ -331,7 +331,7 @@ class Rules(Folder):
 
 
 class Trouble(Folder):
-    """File systems that are full, read-only or not shared: one clear line each, and training goes on
+    """File systems that are full, read-only or not shared: one clear line each, and training continues
     where it can."""
 
     def small(self, commands: str) -> list[str]:
@@ -385,7 +385,7 @@ class Trouble(Folder):
             self.assertGreater(job.find("saved")[-1]["took_ms"], 1500)
 
     def test_a_file_system_that_does_not_answer(self) -> None:
-        """One line after --save-timeout, and training goes on; so it is when the job is stopped."""
+        """One line after --save-timeout, and training continues; so it is when the job is stopped."""
         with self.slow(50e6) as folder, \
                 self.training(2, ["--save-every", "200ms", "--save-timeout", "1s"], device_ms=2,
                               epochs=1000) as job:

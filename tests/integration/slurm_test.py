@@ -171,7 +171,7 @@ class Jobs(unittest.TestCase):
         self.slurm.wait(job)
         saved = self.events("saved")[-1]
         self.assertTrue(saved["stop"])
-        self.assertIn("the same command goes on from step", self.slurm.output(job))
+        self.assertIn("the same command resumes from step", self.slurm.output(job))
         again = self.submit("--save state", ENDLESS, "-N2", "--no-requeue")
         self.world(again, size=2, step=saved["step"])
         self.slurm.signal(again, "USR1")
@@ -294,7 +294,7 @@ class Jobs(unittest.TestCase):
 
     def test_shrinks_and_gives_back(self) -> None:
         """The policy's program halves the job, and Slurm gets the nodes back; a second time it wants
-        none, having no accounting here, and the job goes on."""
+        none, having no accounting here, and the job continues."""
         target = os.path.join(self.slurm.work, "target")
         job = self.submit(f"--np 1:4 --slurm-shrink 1s --settle 1s --policy 'exec:cat {target}'",
                           ENDLESS, "-N4")

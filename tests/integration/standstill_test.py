@@ -246,7 +246,7 @@ class LogFiles(unittest.TestCase):
             self.assertEqual(job.wait(), 0, job.err())
             self.assertEqual(read(job.path("victim")), "mine\n")
             self.assertEqual(job.err(), "elasticrun: logs/localhost.0.worker1.out: a symbolic "
-                             "link is not followed; the job goes on without it\n")
+                             "link is not followed; the job continues without it\n")
 
 
 if __name__ == "__main__":

@@ -59,7 +59,7 @@ class Row:
     options: list[str]
     program: list[str]
     reach: Callable[[Job], object]
-    # How it ends: an exit code and the last line, or a line after which the job goes on (None).
+    # How it ends: an exit code and the last line, or a line after which the job continues (None).
     code: int | None = None
     words: str = ""
     deadline: float | None = DEADLINE  # None: the state may last
@@ -108,7 +108,7 @@ def fall_below_minimum(job: Job) -> None:
     """A worker dies when its slot is not in the file any more."""
     trains(2)(job)
     replace_file(job.path("hosts"), "localhost:1\n")
-    said("1 of at least 2 workers; the job goes on")(job)
+    said("1 of at least 2 workers; the job continues")(job)
     workers = job.workers()
     kill(workers[max(workers)])
     said("1 of at least 2 workers are left")(job)
@@ -297,7 +297,7 @@ class Waiting(unittest.TestCase):
             self.check_end(job)
 
     def check_end(self, job: Job) -> None:
-        self.assertNotIn("stood still", job.err())
+        self.assertNotIn("elasticrun was stopped", job.err())
         job.gone(5)
 
     def check_signal(self, name: str, row: Row, number: int) -> None:

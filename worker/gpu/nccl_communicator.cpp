@@ -213,8 +213,8 @@ bool Communicator::ended() const noexcept {
 void Communicator::await_abort() const noexcept {
   if (!abort_.valid() || abort_.wait_for(limits_.stop) == std::future_status::ready) return;
   gpu_->lose(
-      fmt::format("NCCL on {} did not come back from an abort; this process cannot form a group "
-                  "any more",
+      fmt::format("NCCL on {} did not come back from an abort; this process can no longer form "
+                  "a group",
                   gpu_->host()));
 }
 

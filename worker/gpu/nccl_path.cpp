@@ -79,7 +79,7 @@ Result<void> check_shrink(std::span<const NcclOffer> offers, const NcclFeatures&
   const NcclOffer& first = offers.front();
   int before = -1;
   for (const NcclOffer& offer : offers) {
-    if (offer.parent == ParentHealth::running) return Error{"the old world goes on meanwhile"};
+    if (offer.parent == ParentHealth::running) return Error{"the old world still trains"};
     if (offer.parent == ParentHealth::none) return Error{"a rank has no communicator to shrink"};
     if (offer.parent_id != first.parent_id) return Error{"the ranks come from different worlds"};
     if (offer.parent_rank <= before) return Error{"the ranks changed their order"};

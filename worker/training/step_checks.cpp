@@ -61,7 +61,7 @@ bool Steps::has_samples() {
   if (cursor < options_.samples) return true;
   if (survives([this] { check_agreement(*session_.group()); }))
     session_.fail(ELASTICRUN_MISUSE,
-                  fmt::format("train: the state that it goes on from has used {} samples of the "
+                  fmt::format("train: the state that it resumes from has used {} samples of the "
                               "epoch, which has {}; train with the samples and epoch_steps of the "
                               "program that made it",
                               cursor, options_.samples));

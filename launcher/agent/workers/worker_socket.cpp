@@ -45,15 +45,14 @@ Result<void> WorkerSocket::ensure() {
   if (is_there()) return {};
   const auto failure = [&](const std::string& why) {
     return Error{fmt::format(
-        "somebody removed the socket of this agent ({}), and it cannot be made again: {}; end the "
+        "the socket of this agent was removed ({}), and it cannot be made again: {}; end the "
         "agent of this host, and keep what cleans up there away from it",
         path_, why)};
   };
   if (const auto made = make_directory_again(); !made) return failure(made.error().text);
   listener_.reset();
   if (const auto listening = listen(); !listening) return failure(listening.error().text);
-  handlers_.log(
-      fmt::format("somebody removed the socket of this agent ({}); it is there again", path_));
+  handlers_.log(fmt::format("the socket of this agent was removed ({}); it is there again", path_));
   return {};
 }
 
@@ -160,7 +159,7 @@ Result<void> WorkerSocket::make_directory_again() {
   if (error != EEXIST || ::lstat(directory_.c_str(), &status) != 0)
     return Error{net::error_text(error)};
   if (!S_ISDIR(status.st_mode) || status.st_uid != ::geteuid() || (status.st_mode & 077) != 0)
-    return Error{fmt::format("'{}' is not the agent's any more", directory_)};
+    return Error{fmt::format("'{}' is no longer the agent's", directory_)};
   return {};
 }
 

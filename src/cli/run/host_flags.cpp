@@ -118,9 +118,8 @@ Result<void> read_shrink_flag(const Settings& settings, job::JobSpec& spec) {
   const auto time = time_above_zero(*shrink);
   if (!time) return time.error();
   if (!spec.slurm)
-    return Error{
-        fmt::format("{}: the hosts are not those of a job of Slurm, and nobody takes them back",
-                    shrink->place)};
+    return Error{fmt::format(
+        "{}: the hosts are not those of a job of Slurm, and cannot be given back", shrink->place)};
   if (!spec.slurm->components.empty())
     return Error{
         fmt::format("{}: Slurm takes no node back from a heterogeneous job", shrink->place)};

@@ -75,7 +75,7 @@ void go_on_later(const std::string& id, std::optional<launcher::srun::BatchJob> 
     return sink.log(LogLevel::error,
                     fmt::format("not requeued: {}; submit the job again", done.error().text));
   sink.log(LogLevel::info,
-           fmt::format("job {} is requeued: it goes on when Slurm starts it again", id));
+           fmt::format("job {} is requeued: it resumes when Slurm starts it again", id));
 }
 
 int parse_and_run(int argc, const char* const* argv, const char* const* env) {

@@ -140,7 +140,7 @@ void Terminal::put(const Record& record, const std::string& file, std::string_vi
   const WriteQueue::Gap gap = record.writer->put(file, text, closes);
   if (gap.begins)
     log(job::report::LogLevel::error,
-        fmt::format("{} takes no more: {} are lost until it does; the job goes on", record.name,
+        fmt::format("{} takes no more: {} are lost until it does; the job continues", record.name,
                     record.contents));
   if (gap.ended_after > 0)
     log(job::report::LogLevel::error, fmt::format("{} takes {} again; {} were lost", record.name,
@@ -187,7 +187,7 @@ void Terminal::tell_refused(std::size_t lines) {
 void Terminal::tell_trouble(const std::string& name, int error) {
   const std::string why =
       error == ELOOP ? "a symbolic link is not followed" : net::error_text(error);
-  log(job::report::LogLevel::error, fmt::format("{}: {}; the job goes on without it", name, why));
+  log(job::report::LogLevel::error, fmt::format("{}: {}; the job continues without it", name, why));
 }
 
 }  // namespace elasticrun::cli::run

@@ -164,7 +164,7 @@ void Job::on(const Advised& advised, Time) { sizing_.advised(spec_, advised.outp
 void Job::on(const StoodStill& stood, Time now) {
   if (stood.time < spec_.deadlines.agent_timeout / 2) return;
   const std::string what = fmt::format(
-      "this program stood still for {} (stopped, or its machine was)", to_text(stood.time));
+      "elasticrun was stopped for {} (or its machine was suspended)", to_text(stood.time));
   const bool longer = stood.time >= spec_.deadlines.lease;
   out_.log(report::LogLevel::error,
            longer ? fmt::format("{}, longer than --lease {}: training has paused meanwhile", what,

@@ -115,7 +115,7 @@ void Job::keep_run(Time now) {
   std::string why = decided ? requests_.changes.why()
                             : fmt::format("there is room for {} in place of {}",
                                           counted(next.size(), "worker"), here.size());
-  if (lost > 0) why = fmt::format("{} of {} slots may not be used any more", lost, here.size());
+  if (lost > 0) why = fmt::format("{} of {} slots may no longer be used", lost, here.size());
   requests_.changes.because("");
   restarts_.hosts_changed(why);
   end_run(why, now);

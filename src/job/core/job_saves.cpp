@@ -42,7 +42,7 @@ bool Job::fits(WorkerId id, const wire::Ready& ready, Time now) {
   return misfit.empty() || !begins;
 }
 
-// Tells membership what a world begins with when nobody holds the state.
+// Tells membership what a world begins with when no worker holds the state.
 void Job::tell_restore(Time now) {
   if (const wire::saved::Save* const save = requests_.saves.kept().newest())
     tell(rendezvous::Restore{save->path}, now);
@@ -116,7 +116,7 @@ void Job::look_at_saves(Time now) {
   if (saves.overdue(now)) save_is_overdue(now);
   if (ending_.ending()) return;
   if (now >= saves.times().doubt_at()) doubt_saves();
-  if (nothing_to_save()) return stop_unsaved("no worker holds the state any more", now);
+  if (nothing_to_save()) return stop_unsaved("no worker holds the state", now);
   saves.look_if_due(members_step(), now);
   ask_for_save(now);
 }
@@ -214,7 +214,7 @@ void Job::give_up_save(const std::string& why, Time now) {
   saves.give_up(now);
   if (lost && !saves.kept().newest()) return state_lost(*lost, why, now);
   out_.log(report::LogLevel::error,
-           fmt::format("the state is not saved: {}; {}, and training goes on", why,
+           fmt::format("the state is not saved: {}; {}, and training continues", why,
                        saves.kept().words()));
 }
 
@@ -260,7 +260,7 @@ void Job::stop(course::Saves::Stop why, Time now) {
 
 void Job::stop_saved(Time now) {
   const course::Saves& saves = requests_.saves;
-  end_saved(fmt::format("{}, and the state is saved: the same command goes on from step {}",
+  end_saved(fmt::format("{}, and the state is saved: the same command resumes from step {}",
                         saves.why_stop().why, saves.kept().newest_step().value),
             now);
 }

@@ -160,7 +160,7 @@ std::optional<rendezvous::Change> Job::difference(const std::vector<SlotId>& wan
   for (const SlotId slot : wanted) {
     const auto id = workers_.in(slot);
     if (!id) {
-      // A failed host is tried again while the job goes on: the change does not wait for it.
+      // A failed host is tried again while the job continues: the change does not wait for it.
       if (in_a_hurry || !startable(slot) || hosts_.failed(slot.host)) continue;
       return {};
     }
@@ -249,7 +249,7 @@ void Job::consider_plan(Time now) {
 
 void Job::begin_change(rendezvous::Change change, Time now) {
   const char* const otherwise =
-      change.remove.empty() ? "replacements and new slots" : "slots that are not wanted any more";
+      change.remove.empty() ? "replacements and new slots" : "slots that are no longer wanted";
   change = requests_.changes.begin(std::move(change), otherwise);
   out_.record("change_started", {{"change", static_cast<std::int64_t>(change.id.value)},
                                  {"planned", true},

@@ -250,7 +250,7 @@ void Job::on(rendezvous::StateLost& lost, Time now) {
   if (!saves.wait_for_last(why)) return state_lost(why, "", now);
   out_.log(
       report::LogLevel::error,
-      fmt::format("{}, and nobody is left who holds the state: waiting for the save of it that "
+      fmt::format("{}, and no worker is left that holds the state: waiting for the save of it that "
                   "is being made whole",
                   why));
 }
@@ -268,7 +268,7 @@ void Job::state_lost(const std::string& why, const std::string& save_trouble, Ti
   const std::string save =
       save_trouble.empty() ? "" : "; the save of it did not become whole: " + save_trouble;
   const std::string words =
-      fmt::format("state lost: {}, and nobody is left who holds the state{}", why, save);
+      fmt::format("state lost: {}, and no worker is left that holds the state{}", why, save);
   if (!workers_.some_left()) return end(course::Cause::state_lost, words, now);
   // Those hold what they have learned, and may be writing it: the job waits for their end.
   out_.log(report::LogLevel::error, words + "; waiting for the workers that have left");

@@ -72,7 +72,7 @@ HostSource::Look HostSource::State::look_at(const std::string& path,
   struct stat now {};
   if (::stat(path.c_str(), &now) != 0) return {.away = last_error()};
   if (!S_ISREG(now.st_mode))
-    return {.away = seen ? std::optional<std::string>("it is no file any more") : std::nullopt};
+    return {.away = seen ? std::optional<std::string>("it is no longer a file") : std::nullopt};
   // A change of permissions does not change the time of the contents, so check them each time.
   if (::access(path.c_str(), R_OK) != 0) return {.away = last_error()};
   const Stamp stamp{now.st_ino, now.st_size, now.st_mtim.tv_sec, now.st_mtim.tv_nsec};

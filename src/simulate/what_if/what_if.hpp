@@ -74,7 +74,7 @@ struct Question {
   autoscaler::Aims aims;      // each policy named after an aim needs that aim
   autoscaler::Limits limits;  // min, max and sizes are replaced by those of the curve
   std::uint64_t seed = 1;
-  Advisor advisor = [](const auto&) { return Error{"nobody runs its program here"}; };
+  Advisor advisor = [](const auto&) { return Error{"its program is not run here"}; };
 };
 
 struct Moved {

@@ -201,7 +201,7 @@ TEST_CASE("while the remaining work is unknown, every objective is plain scaling
     CHECK_FALSE(wish->used(seen, prospect));
   }
   CHECK(budget(5)->sense(seen, {}) ==
-        "at a weight of 0.10 on workers, for nobody knows how much work is left");
+        "at a weight of 0.10 on workers, because the work that is left is not known");
 }
 
 TEST_CASE("a size far beyond a limit still has a worth, and the better one has more") {

@@ -146,5 +146,5 @@ TEST_CASE("without the amount of work there is no forecast, and fit decides") {
   run.run(10min);
   CHECK(run.forecasts.empty());
   CHECK(run.size == 16);  // as fit would choose
-  CHECK(run.reasons.back().find("nobody knows how much work is left") != std::string::npos);
+  CHECK(run.reasons.back().find("the work that is left is not known") != std::string::npos);
 }

@@ -45,7 +45,7 @@ Scaling
       --max-restarts N            tolerate N failures in a row (10; plain: 0)
 
 Saving
-      --save DIR                  save the state in DIR, and go on from it
+      --save DIR                  save the state in DIR, and resume from it
       --save-every TIME           also save while the job runs, every TIME
       --stop-signal SIG           stop at SIG, too [inside Slurm: USR1]
       --time-limit TIME           save, stop before TIME [inside Slurm: its own]

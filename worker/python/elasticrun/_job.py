@@ -78,7 +78,7 @@ class Step:
             raise Misuse(f"step.sum: more than 32 names, or not in compute: {name}")
 
     def total(self, name: str) -> float:
-        """In apply: the sum over the world; 0 for a name that nobody has used."""
+        """In apply: the sum over the world; 0 for a name that no worker has used."""
         return call("step_total", self.address, name.encode())
 
     def _report(self, what: str, gradient: int | str) -> None:

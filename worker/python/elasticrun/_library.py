@@ -12,7 +12,7 @@ OK, WORLD_CHANGED, EVICTED, CALLBACK, MISUSE, FAILED = range(6)
 
 
 class Evicted(SystemExit):
-    """This worker is out of the world for good. Uncaught, it ends the process quietly with 0."""
+    """This worker has left the world. Uncaught, it ends the process quietly with 0."""
 
     def __init__(self, text: str) -> None:
         super().__init__(0)

@@ -57,13 +57,13 @@ inline constexpr std::array causes{
              "the hosts that were named have fewer slots than the minimum"},
     CauseRow{Cause::workers_too_few, exit_code::below_minimum,
              "fewer workers than the minimum for --minimum-timeout"},
-    CauseRow{Cause::state_lost, exit_code::below_minimum, "nobody is left who holds the state"},
+    CauseRow{Cause::state_lost, exit_code::below_minimum, "no worker is left that holds the state"},
     CauseRow{Cause::too_many_failures, exit_code::budget_spent,
              "more failures in a row than --max-restarts"},
     CauseRow{Cause::step_kills, exit_code::budget_spent,
              "one step has killed whoever computed it, three times"},
     CauseRow{Cause::states_differ, exit_code::diverged,
-             "two members' states differ, and nobody knows which is right"},
+             "two members' states differ, and neither is known to be right"},
 };
 
 constexpr const CauseRow& row_of(Cause cause) { return causes[static_cast<std::size_t>(cause)]; }

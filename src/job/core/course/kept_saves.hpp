@@ -1,5 +1,5 @@
 // The whole saves of the state that are there: what a job goes on from, and what a world begins
-// with when nobody holds the state. Pure.
+// with when no worker holds the state. Pure.
 #pragma once
 
 #include <optional>

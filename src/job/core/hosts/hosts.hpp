@@ -1,6 +1,6 @@
 // The agents of a job's hosts: one row for each host on which an agent was ever wanted.
 //
-// A failed host is tried again while the job goes on, and nothing waits for it until its agent is
+// A failed host is tried again while the job continues, and nothing waits for it until its agent is
 // up. That is why a second start is a different state from the first.
 #pragma once
 
@@ -24,7 +24,7 @@ inline constexpr std::array host_states{
     Named<HostState>{HostState::up, "up", "its agent is there"},
     Named<HostState>{HostState::failed, "failed", "its agent has gone, or could not be started"},
     Named<HostState>{HostState::retried, "retried",
-                     "its agent is being started again, and nobody waits for it"},
+                     "its agent is being started again, and the job does not wait"},
 };
 
 enum class HostTurn { asked, came, went, freed };

@@ -10,9 +10,10 @@ namespace {
 
 std::string what_follows(const Shortage::Look& now) {
   if (!now.running) return fmt::format("waiting up to {} for more", to_text(now.patience));
-  if (now.slots >= now.minimum) return "the job goes on with these";
+  if (now.slots >= now.minimum) return "the job continues with these";
   return fmt::format(
-      "the job goes on with at least {}, also on slots that are gone, where no worker is replaced",
+      "the job continues with at least {}, also on slots that are gone, where no worker is "
+      "replaced",
       now.minimum);
 }
 

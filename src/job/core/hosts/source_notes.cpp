@@ -32,7 +32,7 @@ std::optional<HostsNoted> SourceNotes::trouble(const std::string& what) {
   if (asked_again_ && (what == trouble_ || troubles_ == troubles_max)) return std::nullopt;
   trouble_ = what;
   const bool last = ++troubles_ == troubles_max && asked_again_;
-  return HostsNoted{false, what + stay + (last ? "; no more is said until it works again" : "")};
+  return HostsNoted{false, what + stay + (last ? "; no more is logged until it works again" : "")};
 }
 
 std::optional<HostsNoted> SourceNotes::well() {

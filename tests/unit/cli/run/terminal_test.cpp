@@ -71,7 +71,7 @@ TEST_CASE("a gap in the events is reported when it begins and when it ends") {
     const auto terminal = Terminal::open(stage.spec).value();
     const job::report::WorkerLabel label{WorkerId(1), HostId(1), "../host", 0};
     const std::string begins = fmt::format(
-        "elasticrun: {} takes no more: events are lost until it does; the job goes on\n", name);
+        "elasticrun: {} takes no more: events are lost until it does; the job continues\n", name);
     // Long events, so that a few thousand fill the queue.
     const std::string rest(4000, '-');
     const auto put_event = [&] {
@@ -143,6 +143,6 @@ TEST_CASE("a symbolic link in the log folder is not followed") {
   CHECK(words.find("host:-: hello\n") != words.npos);
   CHECK(
       words.find(fmt::format("elasticrun: {}/host.0.worker1.err: a symbolic link is not followed; "
-                             "the job goes on without it\n",
+                             "the job continues without it\n",
                              stage.spec.log_dir)) != words.npos);
 }

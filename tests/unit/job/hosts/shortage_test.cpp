@@ -17,13 +17,13 @@ TEST_CASE("each change is reported once") {
   const Case cases[] = {
       {{.few = {}, .source = "hosts", .slots = 3, .minimum = 2}, ""},
       {{.few = "hosts for 1 of at least 2 workers", .source = "hosts", .slots = 1, .minimum = 2},
-       "hosts names hosts for 1 of at least 2 workers; the job goes on with at least 2, also on "
+       "hosts names hosts for 1 of at least 2 workers; the job continues with at least 2, also on "
        "slots "
        "that are gone, where no worker is replaced"},
       {{.few = "hosts for 1 of at least 2 workers", .source = "hosts", .slots = 1, .minimum = 2},
        ""},
       {{.few = "1 of at least 2 hosts", .source = "hosts", .slots = 4, .minimum = 2},
-       "hosts names 1 of at least 2 hosts; the job goes on with these"},
+       "hosts names 1 of at least 2 hosts; the job continues with these"},
       {{.few = {}, .source = "hosts", .slots = 3, .minimum = 2},
        "hosts names hosts for 3 workers again"},
       {{.few = "hosts for 1 of at least 2 workers",

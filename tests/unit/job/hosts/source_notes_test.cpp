@@ -51,7 +51,7 @@ TEST_CASE("a program's trouble is reported once, and at most five different ones
   CHECK(text_of(notes.trouble("exit code 1")).empty());
   for (int i = 2; i < 5; ++i) CHECK_FALSE(text_of(notes.trouble(std::to_string(i))).empty());
   CHECK(text_of(notes.trouble("5")) ==
-        "trouble: 5; the hosts stay as they are; no more is said until it works again");
+        "trouble: 5; the hosts stay as they are; no more is logged until it works again");
   CHECK(text_of(notes.trouble("6")).empty());
   CHECK(text_of(notes.well()) == "well: --host-discovery names hosts again");
   CHECK_FALSE(text_of(notes.trouble("6")).empty());

@@ -68,7 +68,7 @@ TEST_CASE("a socket or directory that was removed is made again for the next wor
   CHECK(c.until([&] { return c.workers[1].out == "connected\ndown\n"; }));
 }
 
-TEST_CASE("a socket that cannot be made again is reported, and the job goes on") {
+TEST_CASE("a socket that cannot be made again is reported, and the job continues") {
   Controller c;
   c.shell(1, "echo $$; exec sleep 1000");
   c.process_named_by(1);
@@ -77,8 +77,8 @@ TEST_CASE("a socket that cannot be made again is reported, and the job goes on")
   std::ofstream(directory) << "of somebody else";
   c.start(2, {LIBRARY});
   CHECK(c.finished(2).code == 121);
-  CHECK(c.workers[2].reason.starts_with("n1: somebody removed the socket of this agent ("));
-  CHECK(c.workers[2].reason.find("is not the agent's any more") != std::string::npos);
+  CHECK(c.workers[2].reason.starts_with("n1: the socket of this agent was removed ("));
+  CHECK(c.workers[2].reason.find("is no longer the agent's") != std::string::npos);
   CHECK(!c.workers[1].exited);
 }
 

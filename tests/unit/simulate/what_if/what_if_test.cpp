@@ -227,7 +227,7 @@ TEST_CASE("an advisor is asked, and its first mistake ends the simulation") {
   CHECK(times == 1);
   question.advisor = Question{}.advisor;
   CHECK(answer(two(), {}, question).error().text ==
-        "--policy exec:./policy.sh: nobody runs its program here");
+        "--policy exec:./policy.sh: its program is not run here");
 }
 
 TEST_CASE("a simulation whose steps never end stops at the time limit") {

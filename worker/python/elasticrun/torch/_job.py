@@ -115,7 +115,7 @@ class Job(World, EpochEnd):
             self._step.sum(name, float(value))
 
     def total(self, name: str) -> float:
-        """After backward(): the sum over the world; 0 for a name that nobody has used."""
+        """After backward(): the sum over the world; 0 for a name that no worker has used."""
         return self._step.total(name) if self._step is not None and self._happened else 0.0
 
     def leave(self) -> None:

@@ -133,7 +133,7 @@ class Objects:
         self._typed = "typed" in received
         for there, here in zip(received.get("kinds", []), self._kinds()):
             if there != here:
-                raise Misuse(f"the state to go on from is that of a program with {there} where this one "
+                raise Misuse(f"the state to resume from is that of a program with {there} where this one "
                              f"has {here}; to begin afresh, give --save another folder")
         self.first_batch, self._groups = received["first_batch"], received["groups"]
         self._set_groups(self._groups)
