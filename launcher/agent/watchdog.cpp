@@ -66,6 +66,7 @@ int run_guarded(bool by_hand, const std::function<int(const Guarded&)>& agent) {
   if (!by_hand) ::setsid();
   for (const int signal : {SIGQUIT, SIGHUP, SIGPIPE}) ignore(signal);
   if (!by_hand) ignore(SIGINT);
+  ::signal(SIGCHLD, SIG_DFL);  // if a parent ignored it, no end would be reported
   workers::become_subreaper();
   // Blocked before anything exists that a signal could leave behind.
   const sigset_t signals = guarded_signals();

@@ -237,6 +237,18 @@ class Surroundings(unittest.TestCase):
             with self.subTest(address), Job(["--bind", address], ["true"]) as job:
                 self.assertEqual(job.wait(), 0, job.err())
 
+    def test_a_parent_that_ignores_the_ends_of_children(self) -> None:
+        with Job(["-H", "localhost:2"], ["true"], start=["env", "--ignore-signal=CHLD"]) as job:
+            self.assertEqual(job.wait(), 0, job.err())
+            self.assertEqual(job.leftovers(), [])
+
+    def test_a_parent_that_blocks_signals(self) -> None:
+        with Job(["-H", "localhost:2"], ["sleep", "100"], start=["env", "--block-signal=TERM"]) as job:
+            job.wait_for("worker_started")
+            kill(job.process.pid, signal.SIGTERM)
+            self.assertEqual(job.wait(30), 143, job.err())
+            self.assertEqual(job.leftovers(), [])
+
     def test_a_full_disk_costs_the_record_and_not_the_training(self) -> None:
         train = [FASHION, "--samples", "1600", "--epochs", "1", "--batch", "32"]
         with Job(["-H", "localhost:2", "--events", "/dev/full"], train) as job:

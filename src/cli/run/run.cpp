@@ -117,6 +117,7 @@ int parse_and_run(int argc, const char* const* argv, const char* const* env) {
 
 int run(int argc, const char* const* argv, const char* const* env) {
   net::take_standard_descriptors();
+  ::signal(SIGCHLD, SIG_DFL);  // if a parent ignored it, no end of a child would be reported
   take_hang_up_for_term();
   try {
     return parse_and_run(argc, argv, env);

@@ -16,6 +16,12 @@ void Signals::start(int added) {
   ::sigaction(SIGHUP, nullptr, &hup);
   if (hup.sa_handler != SIG_IGN) set_.add(SIGHUP);  // keep the effect of nohup(1)
   if (added != 0) set_.add(added);
+  // A parent may have blocked them.
+  sigset_t ours;
+  ::sigemptyset(&ours);
+  for (const int number : {SIGINT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2, SIGHUP, added})
+    if (number != 0) ::sigaddset(&ours, number);
+  ::pthread_sigmask(SIG_UNBLOCK, &ours, nullptr);
   wait();
 }
 
