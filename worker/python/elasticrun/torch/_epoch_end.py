@@ -63,25 +63,28 @@ class EpochEnd:
         self._together("barrier", None, Core.barrier)
 
     def export(self, path: str) -> None:
-        """At the end of an epoch, or after leave(): rank 0 writes a file for torch.load with the
-        state_dicts of `model`, `optimizer` and `objects`, and the numbers of `epoch`s and `step`s.
-        At the end of an epoch writes nothing if `stepped` is false, because the loop repeats it."""
-        if not self._left:
+        """At the end of an epoch, after the last one, or after leave(): rank 0 writes a file for
+        torch.load with the state_dicts of `model`, `optimizer` and `objects`, and the numbers of
+        `epoch`s and `step`s. At the end of an epoch writes nothing if `stepped` is false, because the
+        loop repeats it."""
+        ended = self._left or self._over
+        if not ended:
             self._at_end("export")
-        if self.rank == 0 and (self.stepped or self._left):
+        if self.rank == 0 and (self.stepped or ended):
             step = self._step
+            epoch = (step.epochs_done or step.epoch) if step is not None else 0
             export(path, {
                 "model": self._model.state_dict(), "optimizer": self._optimizer.state_dict(),
                 "objects": self._objects.state_dicts(),
-                "epoch": (step.epochs_done or step.epoch) if step is not None else 0,
-                "step": self.step})
+                "epoch": self._epochs if self._over else epoch, "step": self.step})
 
     def _at_end(self, what: str) -> None:
         self._refuse_after_leave(f"job.{what}")
         self._gradients.kept.raise_one()
         self._break_at_end()
         if not self._is_at_end():
-            raise Misuse(f"job.{what}: only at the end of an epoch, after the loop over job.loader")
+            raise Misuse(f"job.{what}: only at the end of an epoch, after the loop over job.loader and "
+                         "inside the loop over job.epochs")
 
     def _together(self, what: str, otherwise: Any, function: Callable[..., Any], *arguments: Any) -> Any:
         self._at_end(what)
