@@ -10,8 +10,8 @@ namespace elasticrun::rendezvous {
 
 void Membership::on(const WorkerGone& gone, Time now) { lose(gone, now); }
 
-// `after`: the last step of a worker that has left by itself; the others end it before they answer.
-void Membership::lose(const WorkerGone& gone, Time now, StepId after) {
+// `left`: its last words, if it has left by itself.
+void Membership::lose(const WorkerGone& gone, Time now, const wire::Leave* left) {
   if (aborting_) note_dead(gone);
   const auto peer = peers_.find(gone.worker);
   if (peer == peers_.end()) {
@@ -22,6 +22,7 @@ void Membership::lose(const WorkerGone& gone, Time now, StepId after) {
   const bool was_member = is_member(gone.worker);
   const bool was_forming = in_forming(gone.worker);
   const bool had_state = peer->second.committed != no_state;
+  if ((was_member || had_state) && !peer->second.left) ++(left ? members_left_ : members_lost_);
   done_.erase(gone.worker);
   training_.erase(gone.worker);
   peers_.erase(peer);
@@ -41,7 +42,7 @@ void Membership::lose(const WorkerGone& gone, Time now, StepId after) {
   } else if (was_forming || (was_member && running_)) {
     // After the last step no group is needed until a member trains again.
     if (was_training || anybody_training()) {
-      start_abort(reason, now, after);
+      start_abort(reason, now, left);
       aborting_->somebody_died = true;
       note_dead(gone);
       maybe_finish_abort(now);
@@ -89,7 +90,7 @@ void Membership::on(const Stuck& stuck, Time now) {
 
 // Closes every group up to the newest generation and asks all workers that may hold state for their
 // step. The caller calls maybe_finish_abort next, since there may be no worker left to ask.
-void Membership::start_abort(const std::string& reason, Time now, StepId after) {
+void Membership::start_abort(const std::string& reason, Time now, const wire::Leave* left) {
   std::set<WorkerId> asked = leaving_;
   for (const WorkerId worker : rank_table_.order()) asked.insert(worker);
   if (forming_) {
@@ -114,7 +115,14 @@ void Membership::start_abort(const std::string& reason, Time now, StepId after) 
   abort_reason_ = reason;
   done_.clear();
   outbox_.push_back(WorldBroken{last_, reason});
-  send({asked.begin(), asked.end()}, wire::Abort{last_, reason, after});
+  wire::Abort abort{last_, reason};
+  if (left) {
+    abort.after = left->step;
+    abort.collectives = left->collectives;
+    aborting_->ends_step = true;
+    aborting_->giving = {asked.begin(), asked.end()};
+  }
+  send({asked.begin(), asked.end()}, std::move(abort));
   aborting_->waiting = std::move(asked);
 }
 
@@ -157,6 +165,7 @@ void Membership::maybe_finish_abort(Time now) {
     return;
   }
   const Aborting aborted = *std::exchange(aborting_, std::nullopt);
+  send(aborted.giving, wire::Abort{aborted.up_to, abort_reason_});
   form_from_survivors(aborted, now);
 }
 
@@ -188,6 +197,11 @@ bool Membership::some_peer_has_state() const {
 bool Membership::state_is_lost() const {
   if (!restore_.from.empty()) return false;
   return !some_peer_has_state() && state_born_ && !(closed_by_answer_ && newest_seen_ <= StepId(0));
+}
+
+// The program has ended: no worker begins again from a save.
+bool Membership::all_have_left() const {
+  return members_left_ > 0 && members_lost_ == 0 && state_born_ && !some_peer_has_state();
 }
 
 // The workers that go on. Survivors keep their order, and reserves fill the world up to the wanted
@@ -229,11 +243,11 @@ void Membership::form_from_survivors(const Aborting& aborted, Time now) {
   dismiss_leavers("left the world by decision");
   rank_table_ = std::move(rank_table);
 
-  if (state_is_lost()) {
-    outbox_.push_back(StateLost{abort_reason_});
-    return;
-  }
-  form_or_wait(now);
+  const bool left = all_have_left();
+  if (left || state_is_lost())
+    outbox_.push_back(StateLost{abort_reason_, left});
+  else
+    form_or_wait(now);
 }
 
 void Membership::form_or_wait(Time now) {

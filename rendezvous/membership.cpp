@@ -301,6 +301,7 @@ void Membership::world_entered() {
   forming_.reset();
   transfer_.end();
   incomplete_ = false;
+  members_left_ = members_lost_ = 0;
   rank_table_ = done.rank_table;
   running_ = Running{done.world, false, done.named_call};
   leaving_ = {done.leavers.begin(), done.leavers.end()};

@@ -64,6 +64,11 @@ class Membership {
   // A world is being torn down: a worker that hangs up now does so because of the Abort.
   bool aborting() const { return aborting_.has_value(); }
   bool ever_formed() const { return state_born_; }
+  // Members of this world step in it, or form it.
+  bool under_way(Generation generation) const {
+    return (running_ && running_->world.generation == generation) ||
+           (forming_ && forming_->world.generation == generation);
+  }
   // Someone holds the state, or may: who has not answered an Abort yet, or receives it now.
   bool state_is_held() const;
   // While no world runs or comes: a worker in a call of train with the newest state.
@@ -138,8 +143,10 @@ class Membership {
     bool somebody_died = false;       // a worker is gone
     bool stepless = false;            // a member broke the group before the world's first step
     bool hearsay = false;             // the reason is a closed connection; no death is reported yet
+    bool ends_step = false;           // the others first end what the worker that left has ended
     WorkerId messenger;               // first worker to report the group broken; 0: none did
     std::set<WorkerId> waiting;       // workers that have not answered
+    std::vector<WorkerId> giving;     // workers that keep their groups open until all have
     Time deadline{};                  // for the answers
     Time form_at{};                   // form no earlier: a pause after repeated failures
     std::vector<OpenWorld> open_worlds;
@@ -187,8 +194,8 @@ class Membership {
   void give_up(const std::vector<WorkerId>& workers, const std::string& why, Time now);
   bool mark_holders(std::vector<wire::Member>& members) const;
   void cancel(const std::string& why);
-  void start_abort(const std::string& reason, Time now, StepId after = no_state);
-  void lose(const WorkerGone& gone, Time now, StepId after = no_state);
+  void start_abort(const std::string& reason, Time now, const wire::Leave* left = nullptr);
+  void lose(const WorkerGone& gone, Time now, const wire::Leave* left = nullptr);
   void add_open_world(const wire::World& world);
   void note_dead(const WorkerGone& gone);
   Time safe_at() const;
@@ -210,6 +217,7 @@ class Membership {
   void form_or_wait(Time now);
   bool some_peer_has_state() const;
   bool state_is_lost() const;
+  bool all_have_left() const;
   void world_entered();
   void plan_again_if_due(Time now);
   void first_commit(StepId step);
@@ -243,6 +251,8 @@ class Membership {
   Restore restore_;
   bool closed_by_answer_ = true;        // an answer has closed each world that may have stepped
   bool incomplete_ = false;             // a worker left the world between two calls of train
+  int members_left_ = 0;                // by themselves, since a world was entered last
+  int members_lost_ = 0;                // otherwise
   std::int64_t released_call_ = 0;      // newest call of train that was released
   IdMap<WorkerId, std::int64_t> done_;  // workers that sent Done since then, and for which call
   int failed_forms_ = 0;                // in a row, of worlds that formed at once or were entered

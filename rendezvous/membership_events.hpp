@@ -152,6 +152,7 @@ struct BelowMinimum {
 // No worker holds the state, and there is no save of it. Repeated with later events.
 struct StateLost {
   std::string reason;
+  bool all_left = false;  // its members have left by themselves, one after the other; saves or not
 };
 using Action = std::variant<ToMembers, Fence, LeftOut, BecameReady, PlanWanted, WorldFormed,
                             ChangeEnded, WorldCommitted, Dismissed, Trained, WorkerLeft,

@@ -13,6 +13,11 @@ void Membership::on(const Tick&, Time now) {
   if (forming_ && forming_->going) return transfer_overdue(now);
   if (forming_) return preparation_overdue(now);
   if (aborting_->waiting.empty()) return maybe_finish_abort(now);
+  if (std::exchange(aborting_->ends_step, false)) {  // they cannot: another member is gone, too
+    aborting_->deadline = now + options_.abort_timeout;
+    return send({aborting_->waiting.begin(), aborting_->waiting.end()},
+                wire::Abort{aborting_->up_to, abort_reason_});
+  }
   give_up(std::vector(aborting_->waiting.begin(), aborting_->waiting.end()),
           fmt::format("did not answer within {}", to_text(options_.abort_timeout)), now);
 }

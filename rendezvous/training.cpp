@@ -75,7 +75,7 @@ void Membership::maybe_release() {
 void Membership::hear(WorkerId worker, const wire::Leave& leave, Time now) {
   outbox_.push_back(WorkerLeft{worker, leave.reason, is_training(worker)});
   left_.push_back(worker);
-  lose(WorkerGone{worker, "left by itself", now}, now, leave.step);
+  lose(WorkerGone{worker, "left by itself", now}, now, &leave);
 }
 
 void Membership::on(const Dissolve& dissolve, Time) {

@@ -13,6 +13,7 @@
 #include <boost/describe/members.hpp>
 #include <boost/json.hpp>
 #include <boost/mp11/algorithm.hpp>
+#include <boost/pfr/tuple_size.hpp>
 #include <charconv>
 #include <cmath>
 #include <concepts>
@@ -59,6 +60,8 @@ inline constexpr bool is_bytes = std::same_as<std::remove_cv_t<Pointer>, agent::
 // Calls f(name, pointer to member) for each member but Bytes, which do not travel as JSON.
 template <class T, class F>
 void for_each_member(F&& f) {
+  static_assert(boost::mp11::mp_size<Members<T>>::value == boost::pfr::tuple_size_v<T>,
+                "BOOST_DESCRIBE_STRUCT lacks a member, which would not travel");
   boost::mp11::mp_for_each<Members<T>>([&](auto member) {
     if constexpr (!is_bytes<T, decltype(member.pointer)>) f(member.name, member.pointer);
   });

@@ -79,13 +79,15 @@ struct Go {
 struct Cancel {
   Generation generation;
 };
-// Abort every group up to this generation, and reply with Answer. A worker that is in step `after`
-// ends that step first: a member has committed it and leaves, but still gives its data to the
-// others.
+// Abort every group up to this generation, and reply with Answer. A worker that has not committed
+// `after`, or not ended so many collectives since, does so first: a member has, and leaves, but
+// still gives its data to the others. So do all that have answered, until the same Abort without
+// `after` follows.
 struct Abort {
   Generation generation;
   std::string reason;
   StepId after = no_state;
+  std::int64_t collectives = 0;
 };
 // Save the state of the next step after which all members of the world agree to it (votes.hpp):
 // each member writes its part into this folder and replies with Saved.
@@ -232,7 +234,8 @@ struct Done {
 // The program leaves of its own accord.
 struct Leave {
   std::string reason;
-  StepId step = no_state;  // last committed
+  StepId step = no_state;        // last committed
+  std::int64_t collectives = 0;  // that the program has called since, and that are complete
 };
 
 using ToWorker = std::variant<Prepare, Gathered, Go, Cancel, Abort, Save, Release, Dismiss, Lease>;
@@ -251,7 +254,7 @@ BOOST_DESCRIBE_STRUCT(Prepare, (), (world, secret, connect_ms))
 BOOST_DESCRIBE_STRUCT(Gathered, (), (generation, values, ranks))
 BOOST_DESCRIBE_STRUCT(Go, (), (generation, at_once))
 BOOST_DESCRIBE_STRUCT(Cancel, (), (generation))
-BOOST_DESCRIBE_STRUCT(Abort, (), (generation, reason, after))
+BOOST_DESCRIBE_STRUCT(Abort, (), (generation, reason, after, collectives))
 BOOST_DESCRIBE_STRUCT(Save, (), (number, folder, stop, alone))
 BOOST_DESCRIBE_STRUCT(Release, (), (call))
 BOOST_DESCRIBE_STRUCT(Dismiss, (), (reason))
@@ -276,6 +279,6 @@ BOOST_DESCRIBE_STRUCT(Sample, (),
 BOOST_DESCRIBE_STRUCT(StepSamples, (), (generation, epoch, by_rank))
 BOOST_DESCRIBE_STRUCT(Diverged, (), (generation, step, odd, where, mixed))
 BOOST_DESCRIBE_STRUCT(Done, (), (call, step))
-BOOST_DESCRIBE_STRUCT(Leave, (), (reason, step))
+BOOST_DESCRIBE_STRUCT(Leave, (), (reason, step, collectives))
 
 }  // namespace elasticrun::wire

@@ -102,7 +102,7 @@ struct MembershipWriter {
     return fmt::format("below minimum: {} of {}", a.have, a.need);
   }
   std::string operator()(const rendezvous::StateLost& a) const {
-    return fmt::format("state lost: {}", a.reason);
+    return fmt::format("state {}: {}", a.all_left ? "left" : "lost", a.reason);
   }
 };
 

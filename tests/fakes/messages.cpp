@@ -250,8 +250,11 @@ wire::FromWorker from_worker(Words& words) {
   const std::string name = words.word();
   if (name == "join") return wire::Join{};
   if (name == "leave") {
-    const StepId committed = words.peek() == "step" ? words.step() : no_state;
-    return wire::Leave{words.reason(), committed};
+    wire::Leave leave;
+    if (words.peek() == "step") leave.step = words.step();
+    if (words.accept("collectives")) leave.collectives = words.number();
+    leave.reason = words.reason();
+    return leave;
   }
   if (name == "sample") return sample(words);
   if (name == "ready" || name == "done") {

@@ -98,6 +98,7 @@ const std::vector<ThirdParty>& third_party() {
       {"boost/core/", {"src/", "launcher/", "rendezvous/", "worker/"}, ""},
       {"boost/describe", {"src/", "launcher/", "rendezvous/", "worker/"}, ""},
       {"boost/mp11", {"src/", "launcher/", "rendezvous/", "worker/"}, ""},
+      {"boost/pfr", {"src/wire/described.hpp"}, "each struct names its own members"},
       {"fmt/", {"src/", "launcher/", "rendezvous/", "worker/"}, ""},
       {"openssl/", {"src/net/"}, "the worker library must not need OpenSSL"},
       {"CLI/",

@@ -102,18 +102,31 @@ class Ends(unittest.TestCase):
 
 @unittest.skipUnless(TORCH, "no torch")
 class Together(unittest.TestCase):
-    """Workers that leave after the same step, which some commit later than others."""
+    """Workers that leave at the same place, which some reach later than others: each keeps its rank,
+    and the last step."""
 
-    def test_all_keep_the_last_step(self) -> None:
-        program = [PYTHON, os.path.join(PROGRAMS, "leaves_together.py")]
-        for number in range(3):
-            with self.subTest(number), Job(["-H", "localhost:3", "--label", "none"], program,
-                                           env=ENVIRONMENT) as job:
+    def leaves_at(self, place: str) -> None:
+        program = [PYTHON, os.path.join(PROGRAMS, "leaves_together.py"), place]
+        for number in range(2):
+            with self.subTest(number), Job(["-H", "localhost:4", "--np", "3", "--label", "none"],
+                                           program, env=ENVIRONMENT) as job:
                 self.assertEqual(job.wait(60), 0, job.err())
                 ends = [line.split(" ", 1) for line in job.out().splitlines()]
-                self.assertEqual({rank for rank, _ in ends}, {f"rank={rank}" for rank in range(3)})
+                self.assertEqual(sorted(rank for rank, _ in ends),
+                                 [f"rank={rank}" for rank in range(3)], job.err())
                 self.assertEqual(len({rest for _, rest in ends}), 1, ends)
                 self.assertIn("step=30 ", ends[0][1])
+                started = len(job.find("worker_started"))
+                self.assertEqual(started, 3, "a worker that left was replaced")
+
+    def test_after_a_step(self) -> None:
+        self.leaves_at("step")
+
+    def test_after_a_mean_at_the_end_of_an_epoch(self) -> None:
+        self.leaves_at("end")
+
+    def test_at_the_end_of_an_epoch(self) -> None:
+        self.leaves_at("alone")
 
 
 if __name__ == "__main__":

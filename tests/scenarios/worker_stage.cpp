@@ -101,7 +101,8 @@ class WorkerStage final : public Stage {
     if (words.accept("may-swap?")) return answer(member_.may_swap());
     if (words.accept("begin-compute?")) return answer(member_.begin_compute(now_));
     if (words.accept("vote?")) return answer(member_.votes().change == 1);
-    if (words.accept("commit?")) return answer(member_.commit());
+    if (words.accept("commit?"))
+      return answer(member_.commit() != worker::core::Member::After::aborted);
     if (words.accept("takes")) {
       words.expect("save?");
       const auto order = member_.take_save();

@@ -75,6 +75,10 @@ bool WorldSession::may_apply(const core::Votes& votes) {
       [&](core::Member& member) { return member.may_apply(votes, boot_now()); });
 }
 
+void WorldSession::collective_ended() {
+  member_lock_.update([](core::Member& member) { member.collective_ended(); });
+}
+
 void WorldSession::broken(const collective::GroupBroken& error) {
   if (table_.gpu() && !table_.gpu()->health()) fail(ELASTICRUN_FAILED, error.what());
   member_lock_.update([&](core::Member& member) { member.broken(error); });

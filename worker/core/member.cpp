@@ -132,35 +132,6 @@ void Member::on(const wire::Go& go) {
 
 // ---------------------------------------------------------------- the gate
 
-void Member::on(const wire::Abort& order) {
-  if (order.generation <= aborted_) return;
-  const bool in_step = phase_ == Phase::compute || phase_ == Phase::apply;
-  if (in_step && committed_ < order.after)
-    abort_after_ = order;
-  else
-    abort(order);
-}
-
-// `order` may be the one in abort_after_, so it is read before that is reset.
-void Member::abort(const wire::Abort& order) {
-  aborted_ = order.generation;
-  abort_after_.reset();
-  outbox_.push_back(AbortGroups{aborted_});
-  if (next_ && next_->world.generation <= aborted_) next_.reset();
-  owes_answer_ = true;
-  if (phase_ != Phase::apply && phase_ != Phase::swap) answer();
-}
-
-void Member::answer() {
-  owes_answer_ = false;
-  agreed_ = false;
-  save_now_.reset();  // it is asked for again in the next world
-  if (world_ && world_->world.generation <= aborted_) world_.reset();
-  if (phase_ != Phase::outside) phase_ = Phase::waiting;
-  send(wire::Answer{aborted_, committed_, std::exchange(held_up_, {})});
-  dismiss_if_due();
-}
-
 // The world may have been aborted since the training thread asked for its task.
 bool Member::begin_compute(Time now) {
   if (!lease_holds(now)) {
@@ -198,9 +169,10 @@ bool Member::may_apply(const Votes& sums, Time now) {
   return true;
 }
 
-bool Member::commit() {
+Member::After Member::commit() {
   ER_CHECK(phase_ == Phase::apply && world_);
   committed_ = committed_.next();
+  collectives_ = 0;
   phase_ = Phase::between;
   if (!world_->committed_once) {
     world_->committed_once = true;
@@ -218,20 +190,17 @@ bool Member::commit() {
       save_without_step();
     }
   }
-  if (abort_after_) {
-    abort(*abort_after_);
-    return false;
-  }
+  if (abort_if_reached()) return After::left;
   if (owes_answer_) {
     answer();
-    return false;
+    return After::aborted;
   }
   if (agreed_) {
     agreed_ = false;
     enter_next();
   }
   dismiss_if_due();
-  return true;
+  return After::stands;
 }
 
 void Member::broken(const collective::GroupBroken& error) {
@@ -240,7 +209,10 @@ void Member::broken(const collective::GroupBroken& error) {
   world_->broken = true;
   send(wire::Broken{world_->world.generation, error.what(),
                     complaints(world_->world, error.troubles)});
-  if (abort_after_) return abort(*abort_after_);
+  if (abort_after_) {
+    abort(*abort_after_);
+    return close_groups();  // so that the others notice as well
+  }
   dismiss_if_due();
 }
 
@@ -282,6 +254,7 @@ bool Member::may_swap() {
 void Member::entered(wire::Entered report) {
   if (phase_ != Phase::swap && phase_ != Phase::transfer) return;  // aborted meanwhile
   committed_ = report.step;
+  collectives_ = 0;
   phase_ = Phase::between;
   world_->entered = true;
   report.generation = world_->world.generation;
@@ -350,48 +323,6 @@ void Member::on(const wire::Lease& lease) {
 bool Member::lease_holds(Time now) {
   lease_over_ = now >= lease_ends_;
   return !lease_over_;
-}
-
-// The new world may make a step before a slow leaving worker has applied the last step of the old
-// world. All ranks have reduced that step, so nothing holds it up, and an epoch may end with it: it
-// is not cut short.
-void Member::on(const wire::Dismiss& dismiss) {
-  const bool stepping = phase_ == Phase::compute || phase_ == Phase::apply;
-  if (stepping && next_ && next_->go && next_->rank == Rank(-1))
-    due_ = dismiss.reason;
-  else
-    evict(dismiss.reason);
-}
-
-void Member::dismiss_if_due() {
-  if (due_) evict(*std::exchange(due_, std::nullopt));
-}
-
-void Member::evict(const std::string& reason) {
-  evicted_ = true;
-  leaves_ = false;
-  dismissed_ = reason;
-  outbox_.push_back(AbortGroups{Generation(~0ULL)});
-}
-
-void Member::leave(const std::string& reason) {
-  if (evicted_) return;
-  send(wire::Leave{reason, committed_});
-  leaves_ = may_be_needed();
-  evicted_ = true;
-  dismissed_ = reason;
-  if (!leaves_) outbox_.push_back(AbortGroups{Generation(~0ULL)});
-}
-
-// True: a peer may still be in the last step, and get data of its reduction from this worker.
-bool Member::may_be_needed() const {
-  const bool released = call_ > 0 && released_call_ >= call_;
-  const bool stepping = phase_ == Phase::between || phase_ == Phase::compute;
-  return stepping && !released && in_world() && !world_->broken && world_->world.members.size() > 1;
-}
-
-void Member::fail(const std::string& reason) {
-  if (!evicted_) evict(reason);
 }
 
 }  // namespace elasticrun::worker::core

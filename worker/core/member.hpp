@@ -118,8 +118,15 @@ class Member {
   Votes votes(bool may_change = true);
   // `sums` are the sums over the world: they say what all members do after this step.
   bool may_apply(const Votes& sums, Time now);
-  // Returns false when the step counts, but the world was aborted meanwhile.
-  bool commit();
+  // The step counts. What has become of its world:
+  enum class After {
+    stands,  // or all members have agreed to enter the next one
+    left,    // a member has left after this step: what ends with it still belongs to this world
+    aborted
+  };
+  After commit();
+  // A collective that the program has called between two commits is complete.
+  void collective_ended();
   // The save that all have agreed to in the step just committed, or that came when no step was
   // left (Task::save), once; nothing: none.
   std::optional<SaveOrder> take_save() { return std::exchange(save_now_, std::nullopt); }
@@ -195,6 +202,9 @@ class Member {
   void on(const wire::Cancel&);
   void on(const wire::Abort&);
   void abort(const wire::Abort&);
+  void close_groups();
+  bool has_reached(const wire::Abort& order) const;
+  bool abort_if_reached();
   void on(const wire::Save&);
   void on(const wire::Release&);
   void on(const wire::Dismiss&);
@@ -220,6 +230,7 @@ class Member {
   WorkerId self_;
   Phase phase_ = Phase::outside;
   StepId committed_ = no_state;
+  std::int64_t collectives_ = 0;       // since then
   std::optional<Place> world_;         // the world entered, or being entered
   std::optional<Place> next_;          // the world prepared, or being prepared
   bool agreed_ = false;                // in this step's reduction all members voted to switch
@@ -229,8 +240,9 @@ class Member {
   std::optional<SaveOrder> save_now_;  // agreed to, and not taken yet
   std::int64_t newest_save_ = 0;       // number of the newest save that was asked for
   Generation aborted_;                 // no group up to this generation is used any more
+  bool groups_open_ = false;           // those groups are, for others that still need them
   bool owes_answer_ = false;
-  std::optional<wire::Abort> abort_after_;  // is carried out at the end of this step
+  std::optional<wire::Abort> abort_after_;  // is carried out when that is reached
   std::vector<wire::Complaint> held_up_;    // what this worker waited for, for its Answer
   std::int64_t released_call_ = 0;
   std::int64_t call_ = 0;

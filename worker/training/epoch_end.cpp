@@ -83,6 +83,7 @@ bool Steps::collective(const std::string& call,
     check_agreement(group);
     agree_on_call(group, call);
     operation(group);
+    session_.collective_ended();
     return true;
   } catch (const collective::GroupBroken& error) {
     end_fails_ = true;

@@ -34,10 +34,16 @@ void OwnLoop::start() {
   enter();
 }
 
-// Waits for a world, copies the state, and begins a step: the program computes next.
+// Waits for a world, and begins a step.
 void OwnLoop::enter() {
+  left_ = false;
   if (!session_.await())
     session_.fail(ELASTICRUN_FAILED, "the world has finished the loop without this worker");
+  begin_step();
+}
+
+// Copies the state: the program computes next.
+void OwnLoop::begin_step() {
   reduce_ = {};
   samples_ = 0;
   calls_.clear();
@@ -93,6 +99,7 @@ void OwnLoop::collective(const std::function<void(collective::Group&)>& operatio
       const Time end = control::now();
       reduce_ += end - begun;
       session_.meter().enter(control::StepMeter::Phase::compute, end);
+      session_.collective_ended();
       return;
     } catch (const collective::GroupBroken& error) {
       session_.broken(error);
@@ -144,7 +151,7 @@ bool OwnLoop::settle() {
     session_.broken(error);
     return false;
   }
-  started_ = 0;
+  for (; started_ > 0; --started_) session_.collective_ended();
   const Time end = control::now();
   reduce_ += end - begun;
   session_.meter().enter(control::StepMeter::Phase::compute, end);
@@ -223,20 +230,23 @@ void OwnLoop::commit() {
   }
   ++session_.progress.step;
   has_committed_ = true;
-  session_.member_lock().update([](core::Member& member) { member.commit(); });
+  const auto after =
+      session_.member_lock().update([](core::Member& member) { return member.commit(); });
   const Time end = control::now();
   session_.note_end(end);
   const Duration wall = end - begun_;
   session_.meter().committed(
       {.samples = samples_, .wall = wall, .compute = wall - reduce_, .reduce = reduce_}, end);
   (void)session_.save_if_agreed();
-  enter();
+  left_ = after == core::Member::After::left;
+  left_ ? begin_step() : enter();
 }
 
 // A member that has missed the last step gets it with the state, in a world that all members enter
 // here. So this memory may be sent to another member from now on, and must hold the committed
 // state.
 void OwnLoop::finish() {
+  if (left_) enter();  // no collective has followed the commit
   all_reduce_wait();
   if (!committed_.holds())
     throw control::Stop(

@@ -66,6 +66,7 @@ class OwnLoop {
   bool agree();
   [[noreturn]] void calls_differ(int with_steps);
   void enter();
+  void begin_step();
   void abandon();
   [[noreturn]] void begin_again();
 
@@ -74,6 +75,7 @@ class OwnLoop {
   state::StateCopy committed_;  // the state that the next step begins with
   bool has_committed_ = false;  // here, not only received
   bool finished_ = false;
+  bool left_ = false;  // a member has left after the last commit, and the next world is not entered
   // Since the last commit: when it was, the time in collectives, the samples computed, and what was
   // called.
   Time begun_{};

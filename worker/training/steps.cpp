@@ -367,7 +367,7 @@ void Steps::commit() {
   if (next.base_batch == 0) next.base_batch = part_.range.count();
   if (!is_end()) keep_noise(next);
   session_.progress = std::move(next);
-  const bool orderly =
+  const auto after =
       session_.member_lock().update([](core::Member& member) { return member.commit(); });
   const Time end = control::now();
   cost_.samples = part_.own.count();
@@ -377,7 +377,7 @@ void Steps::commit() {
   if (!is_end()) session_.meter().committed(cost_, end);
   state_ = State::between;
   committed_ = true;
-  stays_ = orderly;
+  stays_ = after != core::Member::After::aborted;
 }
 
 }  // namespace elasticrun::worker::training

@@ -53,7 +53,7 @@ class Job {
   course::Phase phase() const { return ending_.phase(); }
   // Why the job ends; empty: it is not ending, or all workers finished.
   const std::string& end_reason() const { return ending_.words(); }
-  int target() const { return sizing_.target(); }
+  int target() const;
   const rendezvous::Membership& membership() const { return membership_; }
   const workers::Slots& slots() const { return slots_; }
   const workers::Workers& workers() const { return workers_; }
@@ -131,7 +131,8 @@ class Job {
   void hear(WorkerId, const wire::Diverged&, Time now);
   void hear(WorkerId, const auto&, Time) {}  // other messages concern only membership
   void train_again(Time now);
-  void hear_complaints(const std::vector<wire::Complaint>& complaints, Time now);
+  void hear_complaints(WorkerId id, Generation generation,
+                       const std::vector<wire::Complaint>& complaints, Time now);
   void dismiss(WorkerId worker, Time now);
   void give_up_worker(WorkerId worker, const std::string& why, Time now);
   void stop_worker(WorkerId worker, std::int32_t signal, Duration grace, Time now);
@@ -250,6 +251,7 @@ class Job {
   bool no_step_comes() const;  // before the user does something, or workers come
   bool may_ask_for_save() const;
   bool nothing_to_save() const;
+  bool all_have_left() const;
   Time saves_at() const;
   void look_at_saves(Time now);
   void doubt_saves();

@@ -91,12 +91,6 @@ bool Job::may_ask_for_save() const {
                                     : membership_.running() && !requests_.changes.under_way();
 }
 
-// The job is to stop, and goes on from a save at present, or would.
-bool Job::nothing_to_save() const {
-  const course::Saves& saves = requests_.saves;
-  return saves.stopping() && saves.is(course::SaveState::wanted) && !membership_.state_is_held();
-}
-
 Time Job::saves_at() const {
   const course::Saves& saves = requests_.saves;
   if (!saves.on() || ending_.ending()) return never;
@@ -146,7 +140,10 @@ void Job::save_is_overdue(Time now) {
     return give_up_save(fmt::format("it is not whole within --save-timeout {}",
                                     to_text(spec_.deadlines.save_timeout)),
                         now);
-  stop_unsaved(stood ? "no step has ended since then" : "it did not become whole in time", now);
+  stop_unsaved(stood             ? "no step has ended since then"
+               : all_have_left() ? "the workers have left, and did not end in time"
+                                 : "it did not become whole in time",
+               now);
 }
 
 void Job::hear(WorkerId id, const wire::Saved& part, Time now) {
@@ -172,7 +169,8 @@ void Job::on(const SealSave::Answer& sealed, Time now) {
   course::Saves& saves = requests_.saves;
   if (sealed.number != saves.number() || !saves.is(course::SaveState::sealing)) return;
   if (!sealed.path) return give_up_save(sealed.path.error().text, now);
-  const bool no_step = no_step_comes() || saves.lost();
+  const bool lost = saves.lost().has_value();
+  const bool no_step = no_step_comes() || lost;
   const auto report = saves.sealed(*sealed.path, sealed.manifest, now);
   const wire::saved::Manifest& saved = report.manifest;
   out_.record("saved", {{"path", *sealed.path},
@@ -197,6 +195,7 @@ void Job::on(const SealSave::Answer& sealed, Time now) {
   out_.log(report::LogLevel::info, report.alone ? what
                                                 : fmt::format("{}; it held {} up for {}", what,
                                                               whom, to_text(report.held)));
+  if (lost && ended_by_mistake("", now)) return;
   tell_restore(now);
 }
 
@@ -212,6 +211,7 @@ void Job::give_up_save(const std::string& why, Time now) {
                     fmt::format("the state is not saved: {}; trying again", why));
   if (saves.stopping()) return stop_unsaved(why, now);
   saves.give_up(now);
+  if (lost && ended_by_mistake(": state lost", now)) return;
   if (lost && !saves.kept().newest()) return state_lost(*lost, why, now);
   out_.log(report::LogLevel::error,
            fmt::format("the state is not saved: {}; {}, and training continues", why,
@@ -221,68 +221,6 @@ void Job::give_up_save(const std::string& why, Time now) {
 // What is there, and may still come, of a save that nobody waits for any more; 0: of none.
 void Job::drop_save(std::int64_t number) {
   if (number > 0) out_.add(DropSave{number});
-}
-
-// ---------------------------------------------------------------- stopping
-
-// The user, a batch system or the time limit wants the job to end: with the state saved, where it
-// is to be saved and there is something new to save.
-void Job::stop(course::Saves::Stop why, Time now) {
-  course::Saves& saves = requests_.saves;
-  if (ending_.ending() || saves.stopping()) return;
-  const auto resumed = saves.kept().resumed_from();
-  if (resumed && summary_.newest() <= *resumed)
-    return end(course::Cause::no_progress,
-               fmt::format("{}, without a new step since it went on from step {}", why.why,
-                           resumed->value),
-               now);
-  const bool between = between_calls(), stands = no_step_comes();
-  const bool has_trained =
-      ending_.runs() || ending_.is(course::Phase::short_of) || ending_.is(course::Phase::trained);
-  if (!saves.on() || !has_trained || summary_.newest() <= StepId(0)) {
-    const char* const nothing =
-        saves.on() && plain() ? " (--save: no worker has joined through the library)" : "";
-    out_.log(report::LogLevel::info,
-             fmt::format("{}: stopping gently within {}{}; INT or TERM once more stops at once",
-                         why.what, to_text(spec_.deadlines.grace), nothing));
-    return end(course::Cause::signalled, why.why, now, why.exit_code);
-  }
-  if (!stands && saves.is(course::SaveState::asked)) drop_save(saves.number());
-  saves.stop(std::move(why), !stands, now);
-  if (stands && saves.kept().newest_step() >= summary_.newest()) return stop_saved(now);
-  const bool waits = between && saves.is(course::SaveState::wanted);
-  out_.log(report::LogLevel::info,
-           fmt::format("{}: saving the state within {}{}, then stopping; INT or TERM once more "
-                       "stops at once, without it",
-                       saves.why_stop().what, to_text(saves.left(now)),
-                       waits ? ", in the next step, unless the program ends before" : ""));
-}
-
-void Job::stop_saved(Time now) {
-  const course::Saves& saves = requests_.saves;
-  end_saved(fmt::format("{}, and the state is saved: the same command resumes from step {}",
-                        saves.why_stop().why, saves.kept().newest_step().value),
-            now);
-}
-
-// The newest state cannot be saved. Where an older one has been since the start, the same command
-// gets further than this job did.
-void Job::stop_unsaved(const std::string& why, Time now) {
-  course::Saves& saves = requests_.saves;
-  if (saves.is(course::SaveState::asked)) drop_save(saves.number());
-  const auto& [what, reason, code, time_is_up, if_preempted] = saves.why_stop();
-  const StepId newest = saves.kept().newest_step();
-  if (newest >= summary_.newest()) return stop_saved(now);
-  if (newest > saves.kept().resumed_from().value_or(StepId(0)))
-    return end(
-        course::Cause::saved,
-        fmt::format("{}, and the state of step {} is not saved: {}; the same command goes on "
-                    "from step {}",
-                    reason, summary_.newest().value, why, newest.value),
-        now);
-  end(course::Cause::signalled,
-      fmt::format("{}, and the state is not saved: {}; {}", reason, why, saves.kept().words()), now,
-      code);
 }
 
 }  // namespace elasticrun::job

@@ -66,8 +66,7 @@ void Job::fill(Time now) {
 }
 
 std::vector<SlotId> Job::slots_wanted(int spares, Time now) const {
-  return workers::wanted_slots(slots_, workers_, sizing_.target() + spares, now,
-                               membership_.members());
+  return workers::wanted_slots(slots_, workers_, target() + spares, now, membership_.members());
 }
 
 // ---------------------------------------------------------------- starting and stopping
@@ -126,8 +125,10 @@ bool Job::may_join(WorkerId id, Time now) const {
   return worker && worker->is(workers::WorkerState::ready) && !slots_.left_out(worker->slot, now);
 }
 
-// A worker that left by itself is not replaced. If too few places for the minimum remain, the
-// others do not wait for its place.
+// A worker that left by itself is not replaced.
+int Job::target() const { return std::max(0, sizing_.target() - slots_.retired()); }
+
+// If too few places for the minimum remain, the others do not wait for that of a worker that left.
 int Job::minimum() const {
   const int least = spec_.limits.min;
   if (!membership_.ever_formed() || slots_.retired() == 0) return least;
@@ -143,7 +144,7 @@ void Job::tell_wanted(const std::vector<SlotId>& slots, Time now) {
     return workers_.in(slot) || slots_.usable_soon(slot, now);
   });
   const int least = std::max(minimum(), needs_keeper() && places > 1 ? 2 : 0);
-  rendezvous::Wanted wanted{.size = std::max(sizing_.target(), least), .minimum = least};
+  rendezvous::Wanted wanted{.size = std::max(target(), least), .minimum = least};
   for (const SlotId slot : slots)
     if (const auto id = workers_.in(slot); id && !membership_.is_member(*id) && may_join(*id, now))
       wanted.reserves.push_back(*id);

@@ -83,18 +83,22 @@ void Job::hear(WorkerId, const wire::Answer& answer, Time now) { progress(answer
 void Job::hear(WorkerId, const wire::Done& done, Time now) { progress(done.step, now); }
 void Job::hear(WorkerId, const wire::Leave& leave, Time now) { progress(leave.step, now); }
 
-void Job::hear(WorkerId, const wire::Broken& broken, Time now) {
-  hear_complaints(broken.complaints, now);
+void Job::hear(WorkerId id, const wire::Broken& broken, Time now) {
+  hear_complaints(id, broken.generation, broken.complaints, now);
 }
-void Job::hear(WorkerId, const wire::PrepareFailed& failed, Time now) {
-  hear_complaints(failed.complaints, now);
+void Job::hear(WorkerId id, const wire::PrepareFailed& failed, Time now) {
+  hear_complaints(id, failed.generation, failed.complaints, now);
 }
 
-// A worker whose peer has hung up may be the first to know that the peer's host is dead.
-void Job::hear_complaints(const std::vector<wire::Complaint>& complaints, Time now) {
-  if (membership_.aborting()) return;
+// A worker whose peer on another host has hung up may be the first to know that this host is dead.
+// Peers hang up, too, if their world was called off.
+void Job::hear_complaints(WorkerId id, Generation generation,
+                          const std::vector<wire::Complaint>& complaints, Time now) {
+  if (membership_.aborting() || !membership_.under_way(generation)) return;
+  const HostId own = workers_.find(id)->slot.host;
   for (const wire::Complaint& complaint : complaints)
-    if (const workers::Worker* peer = workers_.find(complaint.about); peer && complaint.hung_up)
+    if (const workers::Worker* peer = workers_.find(complaint.about);
+        peer && complaint.hung_up && peer->slot.host != own)
       watch_.suspects.accused(peer->slot.host, complaint.reason, now);
   // Before membership gets the message: the host is to blame, not the worker that reports it.
   watch_hosts(now);
@@ -196,7 +200,7 @@ void Job::act_on_worker_deadlines(Time now) {
         out_.add(Order{worker.slot.host, wire::agent::StopWorker{id, SIGKILL, 0}});
       out_.log(report::LogLevel::error,
                fmt::format("{} {} and is still there: it hangs in the kernel of its host, and the "
-                           "job goes on without waiting for it",
+                           "job continues without waiting for it",
                            name_of(id), dies ? "has died" : "was killed"));
       const HostId host = worker.slot.host;
       worker_ended(id, {.signal = SIGKILL, .how = "cannot be killed", .dead_by = never}, now);

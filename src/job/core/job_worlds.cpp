@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <csignal>
 #include <limits>
 #include <map>
 
@@ -95,6 +96,7 @@ void Job::on(rendezvous::WorldFormed& formed, Time now) {
   failures_.world_formed(formed.step);
   drop_save(requests_.saves.world_ended());
   requests_.saves.times().world_formed(now);
+  requests_.saves.steps_resume();
   record_world(formed);
   say_world(formed, now);
   concerns_staff(now);
@@ -186,7 +188,11 @@ void Job::on(rendezvous::Dismissed& dismissed, Time now) {
   for (const WorkerId id : dismissed.workers) {
     const workers::Worker* worker = workers_.find(id);
     if (!worker) continue;
-    dismiss(id, now);
+    // One that has not joined gets no message. At the end of a job all are stopped in any case.
+    if (worker->was_ready() || worker->departed() || ending_.ending())
+      dismiss(id, now);
+    else
+      stop_worker(id, SIGTERM, spec_.deadlines.grace, now);
     if (slots_.quarantined(worker->slot, now))
       out_.record("evicted", {{"worker", static_cast<std::int64_t>(id.value)},
                               {"host", name_of(worker->slot.host)},
@@ -199,7 +205,7 @@ void Job::on(rendezvous::Trained&, Time now) {
   ending_.happen(course::PhaseEvent::trained);
   summary_.trained();
   out_.log(report::LogLevel::detail, "trained: " + summary_.steps_made());
-  requests_.saves.steps_pause(summary_.newest(), now);
+  requests_.saves.steps_pause(summary_.newest(), false, now);
   ask_for_save(now);
 }
 
@@ -236,18 +242,20 @@ void Job::on(rendezvous::BelowMinimum& below, Time now) {
                              patience)
                : fmt::format("{} of at least {} workers are left; waiting up to {} for more",
                              below.have, below.need, patience));
-  if (membership_.idle_holder()) requests_.saves.steps_pause(summary_.newest(), now);
+  if (membership_.idle_holder()) requests_.saves.steps_pause(summary_.newest(), true, now);
   concerns_staff(now);
 }
 
 void Job::on(rendezvous::StateLost& lost, Time now) {
-  if (failures_.left_one_by_one()) return all_left(now);
+  if (lost.all_left || failures_.left_one_by_one()) return all_left(now);
   if (ending_.is(course::Phase::trained) || ending_.ending()) return;
-  if (ended_by_mistake(": state lost", now)) return;
   course::Saves& saves = requests_.saves;
-  if (saves.lost()) return;  // said before
+  if (saves.lost()) return;  // logged before
   const std::string& why = ending_.standstill().empty() ? lost.reason : ending_.standstill();
-  if (!saves.wait_for_last(why)) return state_lost(why, "", now);
+  if (!saves.wait_for_last(why)) {
+    if (!ended_by_mistake(": state lost", now)) state_lost(why, "", now);
+    return;
+  }
   out_.log(
       report::LogLevel::error,
       fmt::format("{}, and no worker is left that holds the state: waiting for the save of it that "

@@ -48,7 +48,7 @@ TEST_CASE("messages to a worker") {
       R"({"Gathered":{"generation":3,"values":["a",{"b64":"/wA="}],"ranks":[2,5]}})",
       R"({"Go":{"generation":3,"at_once":true}})",
       R"({"Cancel":{"generation":3}})",
-      R"({"Abort":{"generation":3,"reason":"host n1 is silent","after":7}})",
+      R"({"Abort":{"generation":3,"reason":"host n1 is silent","after":7,"collectives":2}})",
       R"({"Save":{"number":4,"folder":"/s/.saving-4","stop":true,"alone":false}})",
       R"({"Save":{"number":5,"folder":"/s/.saving-5","stop":false,"alone":true}})",
       R"({"Release":{"call":2}})",
@@ -74,7 +74,7 @@ TEST_CASE("messages from a worker") {
       R"({"StepSamples":{"generation":3,"epoch":2,"by_rank":["7 8",""]}})",
       R"({"Diverged":{"generation":3,"step":11,"odd":[2],"where":"bytes 0 to 99 of 'w'","mixed":true}})",
       R"({"Done":{"call":1,"step":99}})",
-      R"({"Leave":{"reason":"bye","step":20}})",
+      R"({"Leave":{"reason":"bye","step":20,"collectives":1}})",
   });
 }
 

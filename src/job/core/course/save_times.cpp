@@ -94,12 +94,14 @@ Time SaveTimes::stop_ends_by(Time now) const {
 
 bool SaveTimes::is_up(Time now) const { return limited() && now >= began_ + saving_.time_limit; }
 
-bool SaveTimes::is_cheap(std::uint64_t bytes, Time now) const {
+Duration SaveTimes::writing(std::uint64_t bytes) const {
+  if (longest_writing_ > Duration::zero()) return longest_writing_;
   const std::chrono::duration<double> first(static_cast<double>(bytes) / first_bytes_per_s);
-  const Duration writing = longest_writing_ > Duration::zero()
-                               ? longest_writing_
-                               : first_writing + std::chrono::duration_cast<Duration>(first);
-  return now - save_began_ >= cheap_share * writing;
+  return first_writing + std::chrono::duration_cast<Duration>(first);
+}
+
+bool SaveTimes::is_cheap(std::uint64_t bytes, Time now) const {
+  return now - save_began_ >= cheap_share * writing(bytes);
 }
 
 }  // namespace elasticrun::job::course

@@ -43,7 +43,9 @@ class SaveTimes {
   Time stop_ends_by(Time now) const;
   // True: the time limit is over.
   bool is_up(Time now) const;
-  // A save of so many bytes costs little beside the time since the last one.
+  // How long a save of so many bytes will keep its members busy.
+  Duration writing(std::uint64_t bytes) const;
+  // It costs little beside the time since the last one.
   bool is_cheap(std::uint64_t bytes, Time now) const;
   // When the last save began, and when a step was last committed.
   Time save_began() const { return save_began_; }

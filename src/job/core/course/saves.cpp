@@ -27,7 +27,8 @@ Saves::Saves(const JobSpec& spec)
 
 Time Saves::wake_at(bool steps) const {
   const Time due = steps && !under_way() ? times_.save_at() : never;
-  return std::min({due, deadline_, times_.stop_at(), times_.doubt_at()});
+  const Time idle = idle_ && !under_way() ? idle_->save_at : never;
+  return std::min({due, idle, deadline_, times_.stop_at(), times_.doubt_at()});
 }
 
 void Saves::begin(Time now) {
@@ -38,10 +39,19 @@ void Saves::begin(Time now) {
 
 void Saves::look_if_due(bool steps, Time now) {
   if (on() && steps && !under_way() && now >= times_.save_at()) begin(now);
+  if (idle_ && !under_way() && now >= idle_->save_at) {
+    const StepId step = idle_->step;
+    idle_.reset();
+    secure(step, now);
+  }
 }
 
-void Saves::steps_pause(StepId step, Time now) {
-  if (times_.is_cheap(kept_.train().state_bytes, now)) secure(step, now);
+void Saves::steps_pause(StepId step, bool idle, Time now) {
+  const std::uint64_t bytes = kept_.train().state_bytes;
+  if (times_.is_cheap(bytes, now))
+    secure(step, now);
+  else if (on() && idle && !idle_)
+    idle_ = Idle{step, now + times_.writing(bytes)};
 }
 
 void Saves::secure(StepId step, Time now) {

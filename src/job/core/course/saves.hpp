@@ -74,10 +74,11 @@ class Saves {
   Time wake_at(bool steps) const;
   // The time has come for a save while the job runs: it is under way from now on.
   void look_if_due(bool steps, Time now);
-  // Nobody steps after this step for a while, which may be long: a call of train has ended, or
-  // workers are missing. So it is saved, where that costs little beside the time since the last
-  // save.
-  void steps_pause(StepId step, Time now);
+  // No worker steps after this step for a while, which may be long: a call of train has ended, or
+  // workers are missing. So it is saved if that costs little beside the time since the last save;
+  // `idle`: or beside the pause, as soon as that has been as long. Until steps_resume.
+  void steps_pause(StepId step, bool idle, Time now);
+  void steps_resume() { idle_.reset(); }
   // Before the job may lose all its workers: what is newer than the newest save is saved.
   void secure(StepId step, Time now);
   // The time limit comes near: the job should stop.
@@ -163,6 +164,13 @@ class Saves {
     std::optional<std::string> lost;            // no worker holds the state any more: why
   };
 
+  // To be saved if no worker steps until then.
+  struct Idle {
+    StepId step;
+    Time save_at{};
+  };
+
+  std::optional<Idle> idle_;
   SaveState state_ = SaveState::idle;
   Attempt attempt_;  // under way, or the last one
   std::int64_t next_number_;

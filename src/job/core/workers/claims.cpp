@@ -97,7 +97,9 @@ class Claims {
   }
   Claims& of(const wire::Diverged& m) { return generation(m.generation).step(m.step); }
   Claims& of(const wire::Done& m) { return call(m.call).step(m.step); }
-  Claims& of(const wire::Leave& m) { return step(m.step); }
+  Claims& of(const wire::Leave& m) {
+    return step(m.step).number("collectives", m.collectives, 0, calls_max);
+  }
 
   const std::string& words() const { return words_; }
 

@@ -132,7 +132,10 @@ std::optional<WorkerId> Workers::in(SlotId slot) const {
 std::vector<WorkerId> Workers::on(HostId host) const {
   const auto found = by_host_.find(host);
   if (found == by_host_.end()) return {};
-  return {found->second.begin(), found->second.end()};
+  std::vector<WorkerId> there(found->second.begin(), found->second.end());
+  std::ranges::stable_partition(there,
+                                [&](WorkerId id) { return !find(id)->is(WorkerState::dying); });
+  return there;
 }
 
 bool Workers::any_starting() const {

@@ -193,29 +193,29 @@ TEST_CASE("the end of a call of train is saved when that costs little beside wha
     (void)saves.kept().ready({.call = 1, .samples = 60, .state_bytes = c.bytes});
     saves.times().job_began(at(0s));
     saves.times().world_formed(at(100s));
-    saves.steps_pause(StepId(7), at(100s + c.trained));
+    saves.steps_pause(StepId(7), false, at(100s + c.trained));
     CHECK(saves.is(SaveState::wanted) == c.saved);
   }
   Saves saves(spec());
   saves.times().world_formed(at(0s));
-  saves.steps_pause(StepId(7), at(10s));
+  saves.steps_pause(StepId(7), false, at(10s));
   (void)saves.ask(at(10s));
   wire::Saved slow = part(saves, 0, 1);
   slow.took_ns = 1'000'000'000;
   REQUIRE(saves.written(slow, at(10s)));
   (void)saves.sealed("/s/save-1", saves.manifest({}), at(12s));
-  saves.steps_pause(StepId(7), at(1h));
+  saves.steps_pause(StepId(7), false, at(1h));
   CHECK_FALSE(saves.under_way());  // nothing is new
-  saves.steps_pause(StepId(8), at(59s));
+  saves.steps_pause(StepId(8), false, at(59s));
   CHECK_FALSE(saves.under_way());
-  saves.steps_pause(StepId(8), at(60s));
+  saves.steps_pause(StepId(8), false, at(60s));
   CHECK(saves.under_way());
 }
 
 TEST_CASE("a stop after the last step takes what is being saved for its own") {
   Saves saves(spec());
   saves.times().world_formed(at(0s));
-  saves.steps_pause(StepId(7), at(10s));
+  saves.steps_pause(StepId(7), false, at(10s));
   CHECK_FALSE(saves.ask(at(10s)).stop);
   saves.stop({"SIGTERM", "stopped by SIGTERM", 143}, false, at(11s));
   REQUIRE(saves.is(SaveState::asked));
@@ -236,6 +236,26 @@ TEST_CASE("the save of a stop is tried three times while there is time") {
   late.stop({"SIGTERM", "stopped by SIGTERM", 143}, true, at(10s));
   (void)late.ask(at(10s));
   CHECK_FALSE(late.try_again(at(609s)));
+}
+
+TEST_CASE("an idle state is saved when the pause has been as long as the save takes") {
+  Saves saves(spec());
+  saves.times().world_formed(at(0s));
+  saves.steps_pause(StepId(7), true, at(3s));
+  saves.steps_pause(StepId(7), true, at(3050ms));  // repeated with later events
+  CHECK(saves.wake_at(false) == at(3100ms));
+  saves.look_if_due(false, at(3099ms));
+  CHECK_FALSE(saves.under_way());
+  SUBCASE("no worker steps") {
+    saves.look_if_due(false, at(3100ms));
+    CHECK(saves.under_way());
+  }
+  SUBCASE("a world forms before") {
+    saves.steps_resume();
+    CHECK(saves.wake_at(false) == never);
+    saves.look_if_due(false, at(1h));
+    CHECK_FALSE(saves.under_way());
+  }
 }
 
 TEST_CASE("a job goes on from the newest save that fits") {

@@ -29,6 +29,7 @@ TEST_CASE("in each message, a number that cannot be true is named") {
       {"call 9223372036854775807,", wire::Done{big, fine}},
       {"call -1,", wire::Done{-1, fine}},
       {"step 9", wire::Leave{"", high}},
+      {"collectives -1", wire::Leave{"", no_state, -1}},
       {"step 9", wire::Answer{g, high}},
       {"world 8, where 7 is", wire::Answer{g.next(), fine}},
       {"step 9", wire::Committed{g, high}},

@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "world_of_two.hpp"
+
 namespace elasticrun::worker::core {
 namespace {
 
 using Call = std::function<void(Member&)>;
-
-const Time noon = Time{} + std::chrono::hours(12);
 
 // The messages of a member, as far as they matter here.
 struct Said {
@@ -34,12 +34,6 @@ struct Said {
   }
 };
 
-wire::World world(std::uint64_t generation, bool holder) {
-  wire::World world{.generation = Generation(generation)};
-  world.members = {{WorkerId(1), HostId(), 0, holder}, {WorkerId(2), HostId(), 1, true}};
-  return world;
-}
-
 // The calls of a training thread. Each checks the member's state first, so it is valid at any
 // moment.
 std::vector<Call> two_steps_and_a_switch() {
@@ -54,22 +48,6 @@ std::vector<Call> two_steps_and_a_switch() {
   const Call swap = [](Member& m) { m.may_swap(); };
   const Call entered = [](Member& m) { m.entered({.step = m.committed()}); };
   return {compute, apply(0), commit, compute, apply(2), commit, enter, swap, entered};
-}
-
-// A member in generation 1 at step 0, with generation 2 prepared and its Go received.
-Member in_world() {
-  Member member{WorkerId(1)};
-  member.ready({.call = 1});
-  member.receive(wire::Prepare{world(1, true)});
-  member.formed(Generation(1), "gloo");
-  member.receive(wire::Go{Generation(1), true});
-  member.begin_transfer();
-  member.entered({.step = StepId(0)});
-  member.receive(wire::Prepare{world(2, true)});
-  member.formed(Generation(2), "gloo");
-  member.receive(wire::Go{Generation(2)});
-  member.take_outbox();
-  return member;
 }
 
 TEST_CASE("an abort at any moment is answered once, and nothing is committed after the answer") {
@@ -172,7 +150,7 @@ TEST_CASE("the switch needs the votes of all members, and this member's own Go")
     CHECK(member.votes().change == 1);
     REQUIRE(member.begin_compute(noon));
     REQUIRE(member.may_apply({c.votes}, noon));
-    REQUIRE(member.commit());
+    REQUIRE(member.commit() == Member::After::stands);
     CHECK(member.task() == c.task);
   }
 }
@@ -205,7 +183,7 @@ TEST_CASE("only the first step of a generation is announced") {
   for (int i = 0; i < 3; ++i) {
     REQUIRE(member.begin_compute(noon));
     REQUIRE(member.may_apply({}, noon));
-    REQUIRE(member.commit());
+    REQUIRE(member.commit() == Member::After::stands);
     said.listen(member);
   }
   CHECK(said.committed == 1);
@@ -232,12 +210,12 @@ TEST_CASE("a save is written after the step in which all have agreed to it") {
     CHECK_FALSE(member.take_save());
     REQUIRE(member.begin_compute(noon));
     REQUIRE(member.may_apply({}, noon));  // the other one has not heard of it yet
-    REQUIRE(member.commit());
+    REQUIRE(member.commit() == Member::After::stands);
     CHECK_FALSE(member.take_save());
     REQUIRE(member.begin_compute(noon));
     (void)member.votes();
     REQUIRE(member.may_apply(both_vote_for(1), noon));
-    REQUIRE(member.commit());
+    REQUIRE(member.commit() == Member::After::stands);
     const auto order = member.take_save();
     REQUIRE(order);
     CHECK(order->save.number == 1);
@@ -258,7 +236,7 @@ TEST_CASE("a member without a step before it saves at once") {
       REQUIRE(member.begin_compute(noon));
       (void)member.votes();
       REQUIRE(member.may_apply(both_vote_for(1), noon));
-      REQUIRE(member.commit());
+      REQUIRE(member.commit() == Member::After::stands);
       REQUIRE(member.take_save());
     } else {
       REQUIRE(member.done(1));
@@ -286,67 +264,6 @@ TEST_CASE("a save that was not taken ends with its world") {
   CHECK_FALSE(member.take_save());
 }
 
-TEST_CASE("a worker ends the step that another one has committed when it leaves") {
-  Member member = in_world();
-  const StepId before = member.committed();
-  REQUIRE(member.begin_compute(noon));
-  member.take_outbox();
-  SUBCASE("the step ends") {
-    member.receive(wire::Abort{Generation(2), "worker 1 left", before.next()});
-    CHECK(member.take_outbox().empty());
-    REQUIRE(member.may_apply(both_vote_for(0), noon));
-    CHECK_FALSE(member.commit());
-    CHECK(member.committed() == before.next());
-  }
-  SUBCASE("the step breaks") {
-    member.receive(wire::Abort{Generation(2), "worker 1 left", before.next()});
-    member.broken(collective::GroupBroken("hung up"));
-    CHECK(member.committed() == before);
-  }
-  SUBCASE("it is committed here, too, and the next one has begun") {
-    member.receive(wire::Abort{Generation(2), "worker 1 left", before});
-  }
-  SUBCASE("another death comes before its end") {
-    member.receive(wire::Abort{Generation(2), "worker 1 left", before.next()});
-    member.receive(wire::Abort{Generation(3), "worker 2 died"});
-    CHECK(member.committed() == before);
-  }
-  CHECK(member.task() == Task::wait);
-  CHECK(std::ranges::any_of(member.take_outbox(), [](const MemberAction& action) {
-    return std::holds_alternative<AbortGroups>(action);
-  }));
-}
-
-TEST_CASE("the groups of a worker that leaves stay open until no peer needs them") {
-  const auto aborts = [](Member& member) {
-    return std::ranges::any_of(member.take_outbox(), [](const MemberAction& action) {
-      return std::holds_alternative<AbortGroups>(action);
-    });
-  };
-  Member member = in_world();
-  SUBCASE("between two steps") {}
-  SUBCASE("in the next step") { REQUIRE(member.begin_compute(noon)); }
-  member.leave("enough");
-  CHECK(member.task() == Task::evicted);
-  CHECK(member.leaves());
-  CHECK_FALSE(aborts(member));
-  member.receive(wire::Dismiss{"left by itself"});
-  CHECK_FALSE(member.leaves());
-  CHECK(aborts(member));
-}
-
-TEST_CASE("a worker whose world is broken or released is not needed") {
-  Member member = in_world();
-  SUBCASE("broken") {
-    REQUIRE(member.begin_compute(noon));
-    member.broken(collective::GroupBroken("hung up"));
-  }
-  SUBCASE("released") { member.receive(wire::Release{1}); }
-  SUBCASE("aborted") { member.receive(wire::Abort{Generation(2), "test"}); }
-  member.leave("enough");
-  CHECK_FALSE(member.leaves());
-}
-
 TEST_CASE("a save that comes in the middle of a step is for a later one") {
   for (const bool in_apply : {false, true}) {
     CAPTURE(in_apply);
@@ -357,7 +274,7 @@ TEST_CASE("a save that comes in the middle of a step is for a later one") {
     if (!in_apply) member.receive(save(2, true));  // the others may have heard of it, or not
     REQUIRE(member.may_apply(both_vote_for(1), noon));
     if (in_apply) member.receive(save(2, true));
-    REQUIRE(member.commit());
+    REQUIRE(member.commit() == Member::After::stands);
     const auto order = member.take_save();
     REQUIRE(order);
     CHECK(order->save.number == 1);
@@ -365,7 +282,7 @@ TEST_CASE("a save that comes in the middle of a step is for a later one") {
     REQUIRE(member.begin_compute(noon));
     CHECK(member.votes().save == Votes::digit_of(2));
     REQUIRE(member.may_apply(both_vote_for(2), noon));
-    REQUIRE(member.commit());
+    REQUIRE(member.commit() == Member::After::stands);
     CHECK(member.take_save()->save.number == 2);
   }
 }
@@ -382,7 +299,7 @@ TEST_CASE("between two calls of train a save waits for the next step") {
   REQUIRE(member.begin_compute(noon));
   (void)member.votes();
   REQUIRE(member.may_apply(both_vote_for(1), noon));
-  REQUIRE(member.commit());
+  REQUIRE(member.commit() == Member::After::stands);
   CHECK(member.take_save());
 }
 
