@@ -350,7 +350,7 @@ class Trouble(Folder):
             self.assertIn("No space left on device", reason)
             step = job.newest_step()
             self.steps(job, step + 3)
-            job.wait_said("training goes on")
+            job.wait_said("training continues")
             kill(job.process.pid, signal.SIGTERM)
             self.assertEqual(job.wait(30), 143, job.err())
             self.assertIn("the state is not saved", job.last_line())
