@@ -79,10 +79,10 @@ struct Go {
 struct Cancel {
   Generation generation;
 };
-// Abort every group up to this generation, and reply with Answer. A worker that has not committed
-// `after`, or not ended so many collectives since, does so first: a member has, and leaves, but
-// still gives its data to the others. So do all that have answered, until the same Abort without
-// `after` follows.
+// Abort every group up to this generation, and reply with Answer. `after` and `collectives` are the
+// place at which a member has left: the last committed step, and the collectives since then. A
+// worker on its way to this place reaches it first. Each worker that has answered keeps its groups
+// open for the others, until the same Abort without `after` follows.
 struct Abort {
   Generation generation;
   std::string reason;

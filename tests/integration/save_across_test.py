@@ -27,7 +27,7 @@ class Across(unittest.TestCase):
                 self.assertEqual(job.leftovers(), [])
 
     def test_hosts_are_lost_while_it_saves(self) -> None:
-        """Whole hosts lose power; the job continues, and another one goes on from its saves on hosts
+        """Whole hosts lose power; the job continues, and another one resumes from its saves on hosts
         that were not there before."""
         with Bed(4) as bed:
             state = os.path.join(bed.folder, "state")

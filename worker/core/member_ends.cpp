@@ -44,7 +44,7 @@ bool Member::abort_if_reached() {
 }
 
 void Member::collective_ended() {
-  if (phase_ != Phase::compute) return;  // aborted meanwhile
+  if (phase_ != Phase::compute) return;  // an Abort came before
   ++collectives_;
   abort_if_reached();
 }

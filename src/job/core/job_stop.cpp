@@ -69,14 +69,14 @@ void Job::stop_unsaved(const std::string& why, Time now) {
       code);
 }
 
-// The job is to stop, and begins again from a save at present, or would.
+// The job is to stop, and no worker holds a state that its saves lack.
 bool Job::nothing_to_save() const {
   const course::Saves& saves = requests_.saves;
   return saves.stopping() && saves.is(course::SaveState::wanted) && !membership_.state_is_held() &&
          !all_have_left();
 }
 
-// They hold what they have learned, and may be writing it.
+// Training is over, and the processes that have left may still write what they have learned.
 bool Job::all_have_left() const {
   return ending_.is(course::Phase::trained) && !membership_.state_is_held();
 }

@@ -91,7 +91,7 @@ void Job::hear(WorkerId id, const wire::PrepareFailed& failed, Time now) {
 }
 
 // A worker whose peer on another host has hung up may be the first to know that this host is dead.
-// Peers hang up, too, if their world was called off.
+// Peers also hang up if their world is cancelled.
 void Job::hear_complaints(WorkerId id, Generation generation,
                           const std::vector<wire::Complaint>& complaints, Time now) {
   if (membership_.aborting() || !membership_.under_way(generation)) return;

@@ -43,7 +43,7 @@ class SaveTimes {
   Time stop_ends_by(Time now) const;
   // True: the time limit is over.
   bool is_up(Time now) const;
-  // How long a save of so many bytes will keep its members busy.
+  // How long a save of this size keeps its members busy: an estimate.
   Duration writing(std::uint64_t bytes) const;
   // It costs little beside the time since the last one.
   bool is_cheap(std::uint64_t bytes, Time now) const;

@@ -161,7 +161,7 @@ class Saves {
     Time asked_at{};
     Time written_at{};
     std::map<std::int32_t, wire::Saved> parts;  // by rank
-    std::optional<std::string> lost;            // no worker holds the state any more: why
+    std::optional<std::string> lost;            // why no worker holds the state
   };
 
   // To be saved if no worker steps until then.
