@@ -51,10 +51,10 @@ class WorldSession {
   // this step does not happen in it.
   bool begin_compute();
   bool may_apply(const core::Votes& votes);
-  // A collective of the world failed here: reports it to the controller and releases the group.
-  // Throws Stop when the GPU has failed, for this process cannot use it any more.
   // A collective that the program has called is complete.
   void collective_ended();
+  // A collective of the world failed here: reports it to the controller and releases the group.
+  // Throws Stop when the GPU has failed, for this process cannot use it any more.
   void broken(const collective::GroupBroken& error);
   // Takes this worker out of the world because its program failed; throws Stop.
   [[noreturn]] void fail(elasticrun_status status, const std::string& why);
