@@ -22,7 +22,7 @@ void Membership::lose(const WorkerGone& gone, Time now, const wire::Leave* left)
   const bool was_member = is_member(gone.worker);
   const bool was_forming = in_forming(gone.worker);
   const bool had_state = peer->second.committed != no_state;
-  if ((was_member || had_state) && !peer->second.left) ++(left ? members_left_ : members_lost_);
+  if (left && entered_) entered_->erase(gone.worker);
   done_.erase(gone.worker);
   training_.erase(gone.worker);
   peers_.erase(peer);
@@ -201,7 +201,7 @@ bool Membership::state_is_lost() const {
 
 // The program has ended: no worker begins again from a save.
 bool Membership::all_have_left() const {
-  return members_left_ > 0 && members_lost_ == 0 && state_born_ && !some_peer_has_state();
+  return entered_ && entered_->empty() && !some_peer_has_state();
 }
 
 // The workers that go on. Survivors keep their order, and reserves fill the world up to the wanted

@@ -301,9 +301,9 @@ void Membership::world_entered() {
   forming_.reset();
   transfer_.end();
   incomplete_ = false;
-  members_left_ = members_lost_ = 0;
   rank_table_ = done.rank_table;
   running_ = Running{done.world, false, done.named_call};
+  note_entered(done.world);
   leaving_ = {done.leavers.begin(), done.leavers.end()};
   done.report.world = std::move(done.world);
   const StepId step = done.report.step;
@@ -313,10 +313,18 @@ void Membership::world_entered() {
   maybe_release();
 }
 
+void Membership::note_entered(const wire::World& world) {
+  entered_.emplace();
+  for (const auto& member : world.members) entered_->insert(member.worker);
+}
+
 void Membership::hear(WorkerId, const wire::Committed& committed, Time) {
   newest_seen_ = std::max(newest_seen_, committed.step);
   // Across hosts this may overtake the Entered of another member.
-  if (forming_ && forming_->world.generation == committed.generation) forming_->committed = true;
+  if (forming_ && forming_->world.generation == committed.generation) {
+    forming_->committed = true;
+    note_entered(forming_->world);
+  }
   if (running_ && running_->world.generation == committed.generation && !running_->committed)
     first_commit(committed.step);
 }

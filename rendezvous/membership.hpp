@@ -219,6 +219,7 @@ class Membership {
   bool state_is_lost() const;
   bool all_have_left() const;
   void world_entered();
+  void note_entered(const wire::World& world);
   void plan_again_if_due(Time now);
   void first_commit(StepId step);
   void dismiss_leavers(const std::string& why);
@@ -251,8 +252,8 @@ class Membership {
   Restore restore_;
   bool closed_by_answer_ = true;        // an answer has closed each world that may have stepped
   bool incomplete_ = false;             // a worker left the world between two calls of train
-  int members_left_ = 0;                // by themselves, since a world was entered last
-  int members_lost_ = 0;                // otherwise
+  // Members of the world entered last, but those that have left by themselves; none: not entered.
+  std::optional<std::set<WorkerId>> entered_;
   std::int64_t released_call_ = 0;      // newest call of train that was released
   IdMap<WorkerId, std::int64_t> done_;  // workers that sent Done since then, and for which call
   int failed_forms_ = 0;                // in a row, of worlds that formed at once or were entered
