@@ -66,6 +66,7 @@ struct Session::Impl : std::enable_shared_from_this<Session::Impl> {
   void end_at(Duration time, const char* why);
   void await_taking();
   void tell_close();
+  void tell_written();
   std::size_t queued_bytes() const { return control.size() + writing.size() + bulk_bytes; }
 
   asio::io_context& io;
@@ -86,6 +87,7 @@ struct Session::Impl : std::enable_shared_from_this<Session::Impl> {
   State state = State::open;
   bool reading = false, flush_posted = false, pump_posted = false, finished = false;
   bool write_failed = false, told = false;
+  std::function<void()> on_written;
   std::size_t send_max = wire::frame_bytes_max;  // of one payload
   std::string reason;                            // why the session closed, or why a write failed
   Duration patience{};                           // flush time of close
@@ -175,7 +177,8 @@ void Session::Impl::post_flush() {
 }
 
 void Session::Impl::flush() {
-  if (state == State::closed || write_failed || !writing.empty()) return;
+  if (state == State::closed || write_failed) return tell_written();
+  if (!writing.empty()) return;
   if (!control.empty()) {
     std::swap(control, writing);
   } else {
@@ -194,9 +197,10 @@ void Session::Impl::flush() {
     stream->write_all(writing, [self = shared_from_this()](const error_code& ec, std::size_t) {
       self->written(ec);
     });
-  } else if (state == State::closing && !std::exchange(finished, true)) {
-    stream->finish();
+    return;
   }
+  if (state == State::closing && !std::exchange(finished, true)) stream->finish();
+  tell_written();
 }
 
 void Session::Impl::written(const error_code& ec) {
@@ -208,7 +212,8 @@ void Session::Impl::written(const error_code& ec) {
   if (ec) {
     write_failed = true;
     reason = reason_of(ec);
-    return end_at(last_words_time, reason.c_str());
+    end_at(last_words_time, reason.c_str());
+    return tell_written();
   }
   flush();
   if (!bulk_was_full || bulk_bytes > wire::bulk_queue_high / 2) return;
@@ -251,13 +256,19 @@ void Session::Impl::end(std::string why) {
 }
 
 void Session::Impl::tell_close() {
+  tell_written();
   if (!handlers || std::exchange(told, true)) return;
   const std::shared_ptr<Handlers> keep = std::exchange(handlers, nullptr);
   keep->on_close(reason);
 }
 
+void Session::Impl::tell_written() {
+  if (const auto done = std::exchange(on_written, nullptr)) done();
+}
+
 void Session::Impl::abandon() {
   handlers.reset();
+  on_written = nullptr;
   if (state != State::closing) end("dropped");
 }
 
@@ -290,6 +301,10 @@ void Session::send_bulk(WorkerId worker, std::string_view payload) {
 void Session::send_bulk_frame(std::string frame) { impl_->queue_bulk(std::move(frame)); }
 std::deque<std::string> Session::unwritten_bulk() { return std::exchange(impl_->bulk, {}); }
 bool Session::bulk_full() const { return impl_->bulk_was_full; }
+void Session::when_written(std::function<void()> done) {
+  impl_->on_written = std::move(done);
+  impl_->post_flush();
+}
 void Session::close(Duration flush_time) { impl_->close(flush_time); }
 void Session::abort() { impl_->end("aborted here"); }
 

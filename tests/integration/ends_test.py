@@ -42,6 +42,7 @@ ROWS = [
       for form in ("steps", "own", "torch")
       for act, code in {"none": 0, "slow": 0, "three": 3, "raise": 1, "crash": 139,
                         "all:three": 3}.items()),
+    *(Row(form, "left", "all:zero", 0, False) for form in ("steps", "own", "torch")),
     Row("calls", "between", "three", 0),
     Row("calls", "between", "kill", 0),
     Row("calls", "between", "all:three", 3, False),

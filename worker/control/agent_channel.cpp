@@ -68,6 +68,8 @@ Result<std::unique_ptr<AgentChannel>> AgentChannel::open(
   return channel;
 }
 
+void AgentChannel::flush() { connection_->flush(); }
+
 void AgentChannel::carry(core::Member&, core::MemberAction action) {
   if (auto* send = std::get_if<core::Send>(&action))
     return connection_->send(std::move(send->message));

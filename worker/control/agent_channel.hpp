@@ -21,6 +21,7 @@ class AgentChannel final : public ControlChannel {
   ~AgentChannel() override;
 
   void carry(core::Member& member, core::MemberAction action) override;
+  void flush() override;
   collective::Group* acquire(Generation generation) override {
     return builder_.acquire(generation);
   }

@@ -7,6 +7,8 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <future>
+#include <memory>
 #include <thread>
 #include <utility>
 
@@ -122,6 +124,15 @@ Connection::~Connection() { impl_->stop(); }
 void Connection::send(wire::FromWorker message) {
   asio::post(impl_->io,
              [impl = impl_.get(), message = std::move(message)] { impl->write(message); });
+}
+
+void Connection::flush() {
+  const auto written = std::make_shared<std::promise<void>>();
+  const std::future<void> done = written->get_future();
+  asio::post(impl_->io, [impl = impl_.get(), written] {
+    if (impl->session) impl->session->when_written([written] { written->set_value(); });
+  });
+  done.wait_for(net::flush_time_default);
 }
 
 Result<std::unique_ptr<Connection>> Connection::open(const ConnectionOptions& options,

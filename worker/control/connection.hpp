@@ -43,6 +43,9 @@ class Connection {
   Connection& operator=(const Connection&) = delete;
 
   void send(wire::FromWorker message);  // any thread
+  // Any thread but the control thread: returns when the messages sent have been written, the
+  // connection is lost, or 2 s have passed.
+  void flush();
 
  private:
   struct Impl;

@@ -26,6 +26,9 @@ class ControlChannel {
   virtual collective::Group* acquire(Generation generation) = 0;
   virtual void release(Generation generation) = 0;
 
+  // Any thread but that of the channel: waits until the messages sent are out of this process.
+  virtual void flush() {}
+
   // Any thread: for each group that is held up at present, what it waits for.
   virtual std::vector<collective::HeldUp> held_up() const { return {}; }
 };

@@ -55,6 +55,8 @@ void MemberLock::leave(const std::string& reason) {
   carry_out();
   changed_.wait_for(lock, leave_patience, [this] { return lost_ || !member_.leaves(); });
   channel_->carry(member_, core::AbortGroups{Generation(~0ULL)});
+  lock.unlock();
+  channel_->flush();
 }
 
 std::string MemberLock::lost() const {

@@ -47,7 +47,8 @@ class MemberLock {
   // gone.
   std::optional<core::Task> wait();
   // The program's thread: leaves the world, and returns when no peer needs this worker's groups,
-  // the agent is gone, or 30 seconds have passed. Then all groups are closed.
+  // the agent is gone, or 30 seconds have passed. Then all groups are closed, and the process may
+  // end at once: the agent has its message.
   void leave(const std::string& reason);
   // Why the agent is gone; empty while it is not.
   std::string lost() const;

@@ -110,6 +110,7 @@ void WorldSession::differ(bool has_steps, int with_steps, const std::string& why
 
 void WorldSession::leave(elasticrun_status status, const std::string& why) {
   member_lock_.update([&](core::Member& member) { member.leave(why); });
+  channel_.flush();
   let_go();
   throw Stop(status, why);
 }

@@ -186,6 +186,25 @@ TEST_CASE("a sender that knows its reader's limit ends the session, and says why
   CHECK(one.log.ends[0] == "a message of 101 bytes is longer than 100");
 }
 
+TEST_CASE("a session reports once that all it was sent is written, or that it has closed") {
+  One one;
+  one.session->start(one.log.handlers());
+  int written = 0;
+  one.session->send(WorkerId(), std::string(wire::frame_bytes_max, 'x'));
+  one.session->when_written([&] { ++written; });
+  for (int turn = 0; turn < 10; ++turn) one.io.poll();
+  CHECK(written == 0);  // the other side does not read
+  REQUIRE(run_until(one.io, [&] {
+    raw_read(one.raw.get());
+    return written > 0;
+  }));
+  one.session->send(WorkerId(), std::string(wire::frame_bytes_max, 'x'));
+  one.session->when_written([&] { ++written; });
+  one.session->abort();
+  REQUIRE(run_until(one.io, [&] { return !one.log.ends.empty(); }));
+  CHECK(written == 2);
+}
+
 TEST_CASE("close delivers queued control and bulk frames, then ends both sides") {
   Two two;
   two.start();
