@@ -54,7 +54,7 @@ MUTATIONS = [
     Mutation("a step of a worker that leaves counts", "worker/core/member_ends.cpp",
              "if (in_step && !has_reached(order))", "if (false && in_step)"),
     Mutation("never below the minimum", "src/job/core/job_staffing.cpp",
-             "std::max({1, least - slots_.retired(), std::min(least, places)})", "1"),
+             "std::max({1, least - slots_.retired(), std::min(least, target())})", "1"),
     Mutation("never above the maximum", "rendezvous/forced.cpp",
              "        rank_table.size() < static_cast<std::size_t>(wanted_.size))\n",
              "        true)\n", few=True),

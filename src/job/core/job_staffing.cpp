@@ -128,13 +128,11 @@ bool Job::may_join(WorkerId id, Time now) const {
 // A worker that left by itself is not replaced.
 int Job::target() const { return std::max(0, sizing_.target() - slots_.retired()); }
 
-// If too few places for the minimum remain, the others do not wait for that of a worker that left.
+// Once a world has formed, the others do not wait for a worker that left.
 int Job::minimum() const {
   const int least = spec_.limits.min;
   if (!membership_.ever_formed() || slots_.retired() == 0) return least;
-  const auto places = static_cast<int>(
-      std::ranges::count_if(slots_.all(), [&](SlotId slot) { return !slots_.retired(slot); }));
-  return std::max({1, least - slots_.retired(), std::min(least, places)});
+  return std::max({1, least - slots_.retired(), std::min(least, target())});
 }
 
 // Passes on the workers that fill up the world if it breaks, and how many it then needs.
