@@ -185,9 +185,9 @@ void Job::on(const SealSave::Answer& sealed, Time now) {
                                        to_text(report.took), *sealed.path, size_text(report.bytes));
   if (ending_.ending()) return out_.log(report::LogLevel::info, what);
   progress(StepId(saved.step), now);
-  const bool nothing_follows =
-      saves.stopping() && no_step && saves.kept().newest_step() >= summary_.newest();
-  if (report.last || nothing_follows) {
+  // A worker that saved alone may have stepped since: then the stop needs another save.
+  const bool newest = saves.kept().newest_step() >= summary_.newest();
+  if (newest && (report.last || (saves.stopping() && no_step))) {
     out_.log(report::LogLevel::info, what);
     return stop_saved(now);
   }
