@@ -240,6 +240,8 @@ elasticrun_status elasticrun_leave(elasticrun_job* job) {
   return guarded(job, [&] {
     check_usable(*job, "leave");
     session_of(*job);
+    if (job->stepping && job->steps->applies())
+      misuse("leave: the step is reduced; apply and commit it first");
     job->member_lock.leave("left by itself");
   });
 }

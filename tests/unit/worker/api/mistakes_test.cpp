@@ -68,6 +68,7 @@ TEST_CASE("a state source cannot be given while a step is under way") {
   CHECK(contains(give(), "state_source: a step is under way"));
   CHECK(job.reduce());
   CHECK(contains(give(), "state_source: a step is under way"));
+  CHECK(contains(refused([&] { job.leave(); }), "leave: the step is reduced"));
   job.commit();
   CHECK(give() == "");
   job.leave();
