@@ -131,6 +131,7 @@ void Membership::form(RankTable rank_table, std::vector<WorkerId> leavers,
   if (!mark_holders(forming.world.members) && !restore_.from.empty()) {
     forming.world.restore = restore_.from;
     for (auto& member : forming.world.members) member.holds_state = true;  // each reads it
+    released_call_ = 0;  // the save may be of an earlier call, which is then made again
   }
   forming.report.replanned = plan_outdated_ && rank_table.order() == rank_table_.order();
   forming.rank_table = std::move(rank_table);
