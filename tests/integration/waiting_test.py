@@ -314,20 +314,25 @@ class Waiting(unittest.TestCase):
             self.check_end(job)
 
     def check_processor(self, name: str, row: Row, job: Job) -> None:
-        """Looks at one second of the state, or less if it ends before."""
+        """Looks at the two halves of a second of the state, or less if it ends before. A process that
+        spins does so in both; one that still ends what was before is calm in the second."""
         pids = {"elasticrun": [job.process.pid]}
         if row.idle:
             pids["all processes"] = job.pids()
-        before = {who: processor_time(some) for who, some in pids.items()}
-        begin = time.monotonic()
-        until("a second", lambda: time.monotonic() > begin + 1 or job.process.poll() is not None,
-              10)
-        if job.process.poll() is not None:
-            return
-        for who, some in pids.items():
-            used = processor_time(some) - before[who]
-            print(f"{name}: {who}: processor {100 * used:.0f} %", file=sys.stderr)
-            self.assertLess(used, IDLE_SHARE * len(some) + TICK, f"{who} must not spin")
+        used: dict[str, list[float]] = {who: [] for who in pids}
+        for _ in range(2):
+            before = {who: processor_time(some) for who, some in pids.items()}
+            end = time.monotonic() + 0.5
+            until("half a second",
+                  lambda end=end: time.monotonic() > end or job.process.poll() is not None, 10)
+            if job.process.poll() is not None:
+                return
+            for who, some in pids.items():
+                used[who].append(processor_time(some) - before[who])
+        for who, halves in used.items():
+            print(f"{name}: {who}: processor {200 * min(halves):.0f} %", file=sys.stderr)
+            self.assertLess(min(halves), IDLE_SHARE * len(pids[who]) + TICK,
+                            f"{who} must not spin: {halves}")
 
 
 class Manual(unittest.TestCase):
