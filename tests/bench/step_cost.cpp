@@ -6,7 +6,6 @@
 // of bare all-reduces instead would not do: on two cores their times differ by more than the cost
 // to be measured.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -132,10 +131,7 @@ void run(Group& bare, const Case& c, bool noise) {
   options.batch = batch / bare.size();
   worker::training::train(
       steps, options,
-      {.compute = on_compute,
-       .apply = [](elasticrun_step*, void*) { return 0; },
-       .user = &times,
-       .owner = ::getpid()});
+      {.compute = on_compute, .apply = [](elasticrun_step*, void*) { return 0; }, .user = &times});
   if (bare.rank() == 0)
     fmt::print("{} {} {} {} {:d} {:.2f} {:.2f} {:.2f}\n", bare.size(), tensors, elements, batch,
                noise, quantile(times.cost_us, 0.5), quantile(times.cost_us, 0.99),

@@ -155,7 +155,6 @@ elasticrun_status elasticrun_train(elasticrun_job* job, const elasticrun_train_o
     job->callbacks.compute = compute;
     job->callbacks.apply = apply;
     job->callbacks.user = user;
-    job->callbacks.owner = job->owner;
     const Busy busy(job->busy);
     worker::training::train(*job->steps, checked_options, job->callbacks);
   });

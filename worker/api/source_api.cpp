@@ -56,7 +56,7 @@ state::Source source_of(elasticrun_job& job, const elasticrun_source& given) {
   source.list = [&job, given]() -> Result<state::Listing> {
     const Calling calling(job.busy);
     elasticrun_listing listing;
-    const int code = call_program(job.owner, [&] { return given.list(&listing, given.user); });
+    const int code = call_program([&] { return given.list(&listing, given.user); });
     if (auto done = outcome("list", code); !done) return done.error();
     if (auto good = check(listing.content); !good) return good.error();
     return std::move(listing.content);
@@ -66,14 +66,14 @@ state::Source source_of(elasticrun_job& job, const elasticrun_source& given) {
     std::vector<elasticrun_array> arrays;
     for (const state::Registration& one : wanted)
       arrays.push_back({one.name.c_str(), nullptr, one.bytes});
-    return outcome("make_room", call_program(job.owner, [&] {
+    return outcome("make_room", call_program([&] {
                      return given.make_room(arrays.data(), arrays.size(), given.user);
                    }));
   };
   source.take_objects = [&job, given](std::string_view objects) -> Result<void> {
     if (!given.take_objects) return {};
     const Calling calling(job.busy);
-    return outcome("take_objects", call_program(job.owner, [&] {
+    return outcome("take_objects", call_program([&] {
                      return given.take_objects(objects.data(), objects.size(), given.user);
                    }));
   };

@@ -1,9 +1,21 @@
 // See program_call.hpp.
 #include "worker/training/program_call.hpp"
 
+#include <pthread.h>
+#include <unistd.h>
+
 #include <string_view>
 
 namespace elasticrun::worker::training {
+namespace {
+
+int forks_so_far = 0;  // written by a child before any other code of it runs
+
+[[maybe_unused]] const int watched = ::pthread_atfork(nullptr, nullptr, [] { ++forks_so_far; });
+
+}  // namespace
+
+int forks() { return forks_so_far; }
 
 void end_forked_child(int code) {
   constexpr std::string_view line =

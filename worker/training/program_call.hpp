@@ -5,23 +5,26 @@
 // throws, ends at once; all else in it is left as it is.
 #pragma once
 
-#include <unistd.h>
-
 namespace elasticrun::worker::training {
+
+// How many forks lie between the process that has loaded this library and this one. A handler of
+// fork(2) counts them, because a system call in each step would cost more than the call itself.
+int forks();
 
 // Ends the forked child with 0, or with 1 and a line if the function has failed in it.
 [[noreturn]] void end_forked_child(int code);
 
-// Returns what the function returns. `owner` is the process that has opened the job.
+// Returns what the function returns.
 template <class Function>
-int call_program(int owner, const Function& function) {
+int call_program(const Function& function) {
+  const int before = forks();
   int code = 1;
   try {
     code = function();
   } catch (...) {
-    if (::getpid() == owner) throw;
+    if (forks() == before) throw;
   }
-  if (::getpid() != owner) end_forked_child(code);
+  if (forks() != before) end_forked_child(code);
   return code;
 }
 

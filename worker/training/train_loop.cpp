@@ -11,8 +11,8 @@ namespace {
 // If a function of the program fails, the state may be half-new, so this process must no longer be
 // a source of it.
 template <class Function>
-void call_function(Steps& steps, int owner, const char* which, const Function& function) {
-  const int code = call_program(owner, function);
+void call_function(Steps& steps, const char* which, const Function& function) {
+  const int code = call_program(function);
   if (code == 0) return;
   steps.fail(ELASTICRUN_CALLBACK,
              fmt::format("{} returned {} in step {} of epoch {}; this worker is out of the world",
@@ -28,7 +28,7 @@ void train(Steps& steps, const elasticrun_train_options& options, const Callback
     ~Ending() { steps.end(); }
   } ending{steps};
   const auto call = [&](const char* which, const auto& function) {
-    call_function(steps, callbacks.owner, which, function);
+    call_function(steps, which, function);
   };
   for (;;) {
     const Steps::Next next = steps.next();

@@ -15,7 +15,6 @@ struct Callbacks {
   void* user = nullptr;
   elasticrun_epoch_fn epoch = nullptr;
   void* epoch_user = nullptr;
-  int owner = 0;  // the process that has opened the job
 };
 
 // Returns when this call of train is over; throws Stop. The caller has checked the options.
