@@ -146,6 +146,9 @@ MUTATIONS = [
              "after.cursor = step_range(*this, global_batch, samples).last;",
              "after.cursor = step_range(*this, global_batch, samples).last;\n"
              "  if (step % 50 == 7 && after.cursor > 1) --after.cursor;"),
+    Mutation("success means trained", "rendezvous/forced.cpp",
+             "  if (left && entered_) entered_->erase(gone.worker);\n",
+             "  if (left) entered_.emplace();\n", seeds=12_000),
     Mutation("success means trained", "src/job/core/job_worker_ends.cpp",
              "    if (member) keep_failure(fmt::format(\"{} {}\", name, why), end, true);\n", "", seeds=12_000),
     Mutation("every epoch has its end", "rendezvous/training.cpp",

@@ -235,7 +235,7 @@ void Cluster::act(const job::Finish& action) {
   told(fmt::format("the job ends with {}: {}", action.exit_code, action.last_words));
   outcome_.exit_code = action.exit_code;
   outcome_.last_words = action.last_words;
-  invariants_.finished(action.exit_code, action.last_words, interrupted_, somebody_left_,
+  invariants_.finished(action.exit_code, action.last_words, interrupted_, somebody_exited_,
                        finished_models());
   invariants_.stopped(action.exit_code, stage_.saves.size());
   controller_alive_ = false;

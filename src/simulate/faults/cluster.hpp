@@ -126,7 +126,7 @@ class Cluster {
   bool stands_still_ = false;
   std::vector<job::JobEvent> missed_;  // events that came while stands_still_
   bool interrupted_ = false;
-  bool somebody_left_ = false;
+  bool somebody_exited_ = false;  // with 0, by itself
   Time begin_{};
   Outcome outcome_;
   std::optional<Time> over_at_;

@@ -43,7 +43,7 @@ void Invariants::prepared(const wire::World& world) {
   }
   if (!source) throw Violation("a world has a source of state", fmt::format("world {}", g.value));
   const auto size = static_cast<int>(members.size());
-  if (size < limits_.min - left_)
+  if (size < limits_.min - static_cast<int>(left_.size()))
     throw Violation("never below the minimum", fmt::format("world {} of {}", g.value, size));
   // With a maximum of one, a world of two is allowed for the successor to receive the state.
   if (limits_.max > 0 && size > std::max(limits_.max, 2))
@@ -108,12 +108,13 @@ void Invariants::slot_taken(WorkerId worker, WorkerId other, bool kept) {
 }
 
 void Invariants::leaves(WorkerId worker, StepId step) {
-  ++left_;
+  left_.insert(worker);
   if (worlds_.empty() || !worlds_.rbegin()->second.contains(worker)) return;
   left_at_ = std::max(left_at_, step.value);
 }
 
-void Invariants::enters(WorkerId worker, StepId step) const {
+void Invariants::enters(WorkerId worker, Generation generation, StepId step) {
+  entered_[generation].insert(worker);
   if (only_leavers_ && step.value < left_at_)
     throw Violation("a step of a worker that leaves counts",
                     fmt::format("worker {} begins from step {}, another one has left after {}",
@@ -229,8 +230,20 @@ void Invariants::check_lineage(const Model& final) const {
     throw Violation("each sample exactly once", "the final weights come from other steps");
 }
 
+// The members of the newest world that all of them have entered, or of the newest one at all.
+bool Invariants::all_have_left() const {
+  if (worlds_.empty()) return !left_.empty();
+  auto newest = worlds_.rbegin();
+  const auto whole = std::find_if(newest, worlds_.rend(), [&](const auto& world) {
+    const auto found = entered_.find(world.first);
+    return found != entered_.end() && found->second == world.second;
+  });
+  if (whole != worlds_.rend()) newest = whole;
+  return std::ranges::includes(left_, newest->second);
+}
+
 void Invariants::finished(int exit_code, const std::string& words, bool interrupted,
-                          bool somebody_left, const std::vector<Model>& final_models) {
+                          bool somebody_exited, const std::vector<Model>& final_models) {
   namespace code = elasticrun::exit_code;
   const std::set<int> known{
       code::ok, code::below_minimum, code::budget_spent, code::nothing_started, 1, 121, 137};
@@ -241,11 +254,12 @@ void Invariants::finished(int exit_code, const std::string& words, bool interrup
   if (exit_code != code::ok && words.empty())
     throw Violation("the last words tell why", std::to_string(exit_code));
   for (const Model& model : final_models) check_lineage(model);
-  if (exit_code != code::ok || somebody_left) return;
+  if (exit_code != code::ok || somebody_exited) return;
   const bool trained = std::ranges::any_of(final_models, [&](const Model& model) {
     return model.progress.train_call == train_calls_ && model.progress.epoch == epochs_;
   });
-  if (!trained) throw Violation("success means trained", "exit code 0, and nobody has trained");
+  if (!trained && !all_have_left())
+    throw Violation("success means trained", "exit code 0, and nobody has trained");
 }
 
 void Invariants::stopped(int exit_code, std::size_t whole_saves) {

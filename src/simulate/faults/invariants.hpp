@@ -58,7 +58,7 @@ class Invariants {
   void process_gone(WorkerId worker) { gone_.insert(worker); }
   // The program of a worker leaves by itself after this step: no other worker takes its place.
   void leaves(WorkerId worker, StepId step);
-  void enters(WorkerId worker, StepId step) const;
+  void enters(WorkerId worker, Generation generation, StepId step);
   // Workers leave in this run, and no other fault happens: then enters() is checked.
   void only_leavers() { only_leavers_ = true; }
   // A worker begins in a slot in which there is another; `kept`: the kernel does not let that go.
@@ -75,7 +75,7 @@ class Invariants {
   // if there is one. `whole_soon`: a save of it is being made whole.
   void state_lost(std::optional<WorkerId> holder, bool whole_soon);
   // The job has finished; for after_the_end(), all deadlines have passed as well.
-  void finished(int exit_code, const std::string& words, bool interrupted, bool somebody_left,
+  void finished(int exit_code, const std::string& words, bool interrupted, bool somebody_exited,
                 const std::vector<Model>& final_models);
   void stopped(int exit_code, std::size_t whole_saves);
   void after_finish(std::size_t actions);
@@ -101,11 +101,12 @@ class Invariants {
     std::uint64_t digest = 0;
   };
   void check_lineage(const Model& final) const;
+  bool all_have_left() const;
 
   std::int64_t samples_, epochs_;
   int train_calls_;
   launcher::hosts::Limits limits_;
-  int left_ = 0;                           // workers that left by themselves
+  std::set<WorkerId> left_;                // by themselves
   std::int64_t left_at_ = no_state.value;  // the newest step after which one left
   bool only_leavers_ = false;
   Generation newest_prepared_;
@@ -119,7 +120,8 @@ class Invariants {
     Generation world;  // the world in which it committed that step; none: it received the state
   };
   std::map<WorkerId, Stand> stands_;
-  std::map<Generation, std::set<WorkerId>> worlds_;
+  std::map<Generation, std::set<WorkerId>> worlds_;   // that the controller has prepared
+  std::map<Generation, std::set<WorkerId>> entered_;  // which of their members have entered them
   struct SavedAs {
     Generation generation;
     std::int64_t step = 0;

@@ -11,7 +11,6 @@ void Cluster::person(const Fault& fault) {
   if (fault.kind == FaultKind::shrink_and_cut) return shrink_and_cut(fault.number, fault.time);
   const auto process = worker_of(fault);
   if (!process) return;
-  somebody_left_ = true;
   tainted_.insert(process->id());
   process->leave();
 }

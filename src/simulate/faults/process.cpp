@@ -287,7 +287,7 @@ void Process::entered(const Model& received) {
     if (at.train_call == call_) epochs_ended_ = at.epoch - (at.cursor == 0 && at.epoch > 0 ? 1 : 0);
     wire::Entered report;
     report.step = StepId(model_.progress.step);
-    stage_.invariants.enters(id_, report.step);
+    stage_.invariants.enters(id_, member_.world().generation, report.step);
     member_.entered(report);
     do_outbox();
     pump();

@@ -51,7 +51,7 @@ void Cluster::strike(const Fault& fault, Process& process) {
     case FaultKind::fail:
       return process.die(1, 0);
     case FaultKind::exit_zero:
-      somebody_left_ = true;
+      somebody_exited_ = true;
       return process.die(0, 0);
     case FaultKind::hang:
       touched_.insert(id);
