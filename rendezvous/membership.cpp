@@ -322,10 +322,9 @@ void Membership::note_entered(const wire::World& world) {
 void Membership::hear(WorkerId, const wire::Committed& committed, Time) {
   newest_seen_ = std::max(newest_seen_, committed.step);
   // Across hosts this may overtake the Entered of another member.
-  if (forming_ && forming_->world.generation == committed.generation) {
-    forming_->committed = true;
+  if (forming_ && forming_->world.generation == committed.generation &&
+      !std::exchange(forming_->committed, true))
     note_entered(forming_->world);
-  }
   if (running_ && running_->world.generation == committed.generation && !running_->committed)
     first_commit(committed.step);
 }

@@ -252,7 +252,7 @@ class Membership {
   Restore restore_;
   bool closed_by_answer_ = true;        // an answer has closed each world that may have stepped
   bool incomplete_ = false;             // a worker left the world between two calls of train
-  // Members of the world entered last, but those that have left by themselves; none: not entered.
+  // Members of the world entered last that have not left by themselves; nothing: no world was.
   std::optional<std::set<WorkerId>> entered_;
   std::int64_t released_call_ = 0;      // newest call of train that was released
   IdMap<WorkerId, std::int64_t> done_;  // workers that sent Done since then, and for which call
