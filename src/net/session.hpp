@@ -83,8 +83,8 @@ class Session {
   // Sends one of them over this session.
   void send_bulk_frame(std::string frame);
 
-  // Calls `done` once, as soon as all that is queued now and meanwhile has been written, or the
-  // session has closed. One at a time.
+  // Calls `done` once: when the queues are empty and written, or the session has closed. One at a
+  // time.
   void when_written(std::function<void()> done);
 
   // Sends what is queued (control and bulk). Closes when the peer has taken all of it, or has taken

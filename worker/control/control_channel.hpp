@@ -26,7 +26,7 @@ class ControlChannel {
   virtual collective::Group* acquire(Generation generation) = 0;
   virtual void release(Generation generation) = 0;
 
-  // Any thread but that of the channel: waits until the messages sent are out of this process.
+  // Any thread but the channel's own: waits until the agent has the messages sent, 2 s at most.
   virtual void flush() {}
 
   // Any thread: for each group that is held up at present, what it waits for.

@@ -54,7 +54,7 @@ class WorldSession {
   // A collective that the program has called is complete.
   void collective_ended();
   // A collective of the world failed here: reports it to the controller and releases the group.
-  // Throws Stop when the GPU has failed, for this process cannot use it any more.
+  // Throws Stop if the GPU has failed, because this process can no longer use it.
   void broken(const collective::GroupBroken& error);
   // Takes this worker out of the world because its program failed; throws Stop.
   [[noreturn]] void fail(elasticrun_status status, const std::string& why);
