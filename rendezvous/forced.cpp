@@ -199,11 +199,6 @@ bool Membership::state_is_lost() const {
   return !some_peer_has_state() && state_born_ && !(closed_by_answer_ && newest_seen_ <= StepId(0));
 }
 
-// The program has ended: no worker begins again from a save.
-bool Membership::all_have_left() const {
-  return entered_ && entered_->empty() && !some_peer_has_state();
-}
-
 // The workers that go on. Survivors keep their order, and reserves fill the world up to the wanted
 // size. A worker with a newer state than all survivors is in it in any case: a leaver, or a
 // newcomer that has stepped in the new world. A survivor without that state may then have to make
@@ -243,7 +238,8 @@ void Membership::form_from_survivors(const Aborting& aborted, Time now) {
   dismiss_leavers("left the world by decision");
   rank_table_ = std::move(rank_table);
 
-  const bool left = all_have_left();
+  // If all have left, the program has ended: no worker begins again from a save.
+  const bool left = all_left() && !some_peer_has_state();
   if (left || state_is_lost())
     outbox_.push_back(StateLost{abort_reason_, left});
   else

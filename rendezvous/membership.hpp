@@ -64,6 +64,8 @@ class Membership {
   // A world is being torn down: a worker that hangs up now does so because of the Abort.
   bool aborting() const { return aborting_.has_value(); }
   bool ever_formed() const { return state_born_; }
+  // All members of the world that was entered last have left by themselves.
+  bool all_left() const { return entered_ && entered_->empty(); }
   // Members of this world step in it, or form it.
   bool under_way(Generation generation) const {
     return (running_ && running_->world.generation == generation) ||
@@ -217,7 +219,6 @@ class Membership {
   void form_or_wait(Time now);
   bool some_peer_has_state() const;
   bool state_is_lost() const;
-  bool all_have_left() const;
   void world_entered();
   void note_entered(const wire::World& world);
   void plan_again_if_due(Time now);

@@ -150,7 +150,7 @@ void Job::on(const Suspend&, Time) {
 void Job::on(const Scale& scale, Time now) {
   int target = std::max(scale.size, spec_.limits.min);
   if (spec_.limits.max > 0) target = std::min(target, spec_.limits.max);
-  sizing_.set_target(target);
+  sizing_.set_target(target + slots_.retired());
   requests_.changes.because(fmt::format("asked for {} workers", scale.size));
   concerns_staff(now);
 }

@@ -90,7 +90,8 @@ void Job::workers_gone(Time now) {
   if (!ending_.ending() && !ending_.is(course::Phase::trained) && !first_.all_started()) return;
   if (ending_.over()) return;
   const bool elastic = first_.program() == workers::Program::with_library;
-  const bool more_to_come = elastic && !slots_.all_retired();
+  const bool some_wanted = target() > 0 || slots_.all().empty();
+  const bool more_to_come = elastic && some_wanted && !slots_.all_retired();
   if (ending_.is(course::Phase::starting) && slots_.all().empty())
     wait_for_more(too_few({}).value(), now);
   const auto& failure = ending_.kept();

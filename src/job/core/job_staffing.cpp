@@ -125,8 +125,12 @@ bool Job::may_join(WorkerId id, Time now) const {
   return worker && worker->is(workers::WorkerState::ready) && !slots_.left_out(worker->slot, now);
 }
 
-// A worker that left by itself is not replaced.
-int Job::target() const { return std::max(0, sizing_.target() - slots_.retired()); }
+// A worker that left by itself is not replaced. But if others were lost, at least one begins again.
+int Job::target() const {
+  const int wanted = std::max(0, sizing_.target() - slots_.retired());
+  const bool some_lost = membership_.ever_formed() && !membership_.all_left();
+  return wanted == 0 && some_lost ? std::min(1, sizing_.target()) : wanted;
+}
 
 // Once a world has formed, the others do not wait for a worker that left.
 int Job::minimum() const {
