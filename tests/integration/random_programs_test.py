@@ -38,6 +38,8 @@ class Drawn:
     step: int = 5
     act: str = "none"
     pause_ms: int = 0
+    early: bool = False
+    free: int = 0  # slots that no worker needs
     differences: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -55,10 +57,13 @@ class Drawn:
         self.act = dice.choice(list(CODES))
         # Some saves are due after the step without threads.
         self.pause_ms = 20 if self.happening == "nothread" else dice.choice([0, 1])
+        self.early = self.happening == "left" and self.workers > 1 and dice.random() < 0.4
+        self.free = dice.choice([0, 0, 1])
 
     def __str__(self) -> str:
         return (f"seed {self.seed}: {self.happening} {self.form} {self.act} in step {self.step}, "
-                f"{self.workers} workers{' fixed' if self.fixed else ''}"
+                f"{self.workers} workers{' and a free slot' if self.free else ''}"
+                f"{' fixed' if self.fixed else ''}{' early' if self.early else ''}"
                 f"{' saved' if self.saved else ''}, {self.samples} samples")
 
     # ------------------------------------------------------------ what must happen
@@ -77,7 +82,7 @@ class Drawn:
     # ------------------------------------------------------------ running it
 
     def job(self, folder: str | None, place: str, act: str, shell: str = "") -> Job:
-        options = ["-H", f"localhost:{self.workers}", "--label", "none", "--max-batch",
+        options = ["-H", f"localhost:{self.workers + self.free}", "--label", "none", "--max-batch",
                    str(4 * self.workers), "--policy", "fixed", "--grace", "1s",
                    "--minimum-timeout", "20s"]
         options += ["--np", str(self.workers) if self.fixed else f"1:{self.workers}",
@@ -146,7 +151,14 @@ class Drawn:
             self.finished(job, True)
 
     def left(self) -> None:
-        """All leave in a step; the first one may fail after that."""
+        """All leave in a step; the first one may fail after that. Early: the first one alone leaves,
+        before its first step, and the others train."""
+        if self.early:
+            with self.job(None, "early", "none") as job:
+                self.end(job, 0)
+                self.weights(job, self.workers - 1)
+                self.finished(job, True)
+            return
         with self.job(None, "left", self.act) as job:
             self.end(job, self.act_code)
             self.expect("the model is there", os.path.exists(job.path("model")), self.act == "none")

@@ -5,7 +5,8 @@
 // Each sample adds its number to the weight, so that the weight tells which samples have counted.
 // Variables: SAMPLES, STEP (in which it acts or leaves), PAUSE_MS (of each step). More ACTs: hold
 // (waits for the file `go`), nothread (from then on this process gets no thread, as in a container
-// with a low limit). At the end each rank writes "final WEIGHT".
+// with a low limit). PLACE early: the first rank leaves before its first step. At the end each rank
+// writes "final WEIGHT".
 #include <fcntl.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -78,6 +79,7 @@ class Program {
     if (form_ == "calls") calls();
     if (form_ == "steps") steps();
     if (form_ == "own") own();
+    if (place_ == "early" && first_) return;
     const int rank = job_.world().rank();
     act("left", rank);
     act("end", rank);
@@ -128,7 +130,8 @@ class Program {
   // Acts in that step, or leaves.
   bool stops(std::int64_t step) {
     if (step == acts_in_step) act("step", job_.world().rank());
-    if (place_ != "left" || step < acts_in_step) return false;
+    const bool early = place_ == "early" && first_;
+    if (!early && (place_ != "left" || step < acts_in_step)) return false;
     job_.leave();
     return true;
   }
@@ -185,6 +188,7 @@ class Program {
 
   std::string form_, place_, act_;
   bool all_ = false;  // each rank acts, and not only the first one
+  const bool first_ = std::atoi(std::getenv("RANK")) == 0;  // of the workers started first
   double weight_ = 0, gradient_ = 0;
   elasticrun::Job job_;
 };
