@@ -20,8 +20,9 @@ void Job::stop(course::Saves::Stop why, Time now) {
   const bool has_trained =
       ending_.runs() || ending_.is(course::Phase::short_of) || ending_.is(course::Phase::trained);
   if (!saves.on() || !has_trained || summary_.newest() <= StepId(0)) {
-    const char* const nothing =
-        saves.on() && plain() ? " (--save: no worker has joined through the library)" : "";
+    const char* const nothing = !saves.on() ? ""
+                                : plain()   ? " (--save: no worker has joined through the library)"
+                                            : " (--save: no step has been reported)";
     out_.log(report::LogLevel::info,
              fmt::format("{}: stopping gently within {}{}; INT or TERM once more stops at once",
                          why.what, to_text(spec_.deadlines.grace), nothing));
