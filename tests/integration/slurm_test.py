@@ -383,10 +383,19 @@ class Preemption(Jobs):
 class Losses(Jobs):
     """The same bed, but nodes lose their power."""
 
+    def crash(self, node: str) -> None:
+        """The next test finds the node again."""
+        self.bed[node].crash()
+        self.addCleanup(self.boot, node)
+
+    def boot(self, node: str) -> None:
+        self.slurm.boot(node)
+        self.slurm.wait_node(node, ["idle"])
+
     def test_a_node_is_lost(self) -> None:
         job = self.submit("--np 1:4 --policy fixed", ENDLESS, "-N4")
         self.world(job, size=4)
-        self.bed["node2"].crash()
+        self.crash("node2")
         world = self.world(job, size=3, planned=False)
         self.assertNotIn("node2", world["hosts"])
         self.end(job)
@@ -401,7 +410,7 @@ class Losses(Jobs):
                 self.world(job, size=3)
                 until("a save", lambda: self.events("saved"), 60)
                 node = self.slurm.show(job)["BatchHost"]
-                self.bed[node].crash()
+                self.crash(node)
                 if option == "--requeue":
                     until("it is requeued", lambda n=job: self.slurm.show(n)["Restarts"] != "0", 60)
                     self.slurm.wait(job, ["RUNNING"])
@@ -413,8 +422,7 @@ class Losses(Jobs):
                 else:
                     self.assertEqual(self.slurm.wait(job), "CANCELLED")
                 self.nothing_left()
-                self.slurm.boot(node)
-                self.slurm.wait_node(node, ["idle"])
+                self.doCleanups()
 
     def test_the_script_stands_still(self) -> None:
         """It is stopped for longer than the agents wait. They end all workers, and do not
