@@ -35,7 +35,7 @@ bool Job::fits(WorkerId id, const wire::Ready& ready, Time now) {
       give_up_worker(id, why, now);
     return false;
   }
-  const std::string misfit = requests_.saves.kept().ready(ready.train);
+  const std::string misfit = requests_.saves.ready(ready.train);
   // What a program trains on it may say only in the world that has gone on from the save.
   const bool begins = first || summary_.newest() <= requests_.saves.kept().resumed_from();
   if (begins && !misfit.empty()) end(course::Cause::save_unusable, misfit, now);

@@ -38,8 +38,21 @@ void KeptSaves::refuse(const std::string& path) {
   if (newest()) resumed_from_ = StepId(newest()->manifest.step);
 }
 
+wire::TrainSpec KeptSaves::train_of(std::int64_t call) const {
+  const auto it = trains_.find(call);
+  return it == trains_.end() ? wire::TrainSpec{} : it->second;
+}
+
+void KeptSaves::remember(const wire::TrainSpec& train) {
+  const bool known = trains_.contains(train.call);
+  if (known && train.samples == 0) return;
+  // All have begun again from an older save.
+  if (train.call < trains_.begin()->first) trains_.clear();
+  trains_[train.call] = train;
+}
+
 std::string KeptSaves::ready(const wire::TrainSpec& train) {
-  if (train.call > train_.call || train.samples > 0) train_ = train;
+  remember(train);
   if (!newest()) return {};
   const auto& [path, saved] = *newest();
   const auto of_another = [&, path = path](const std::string& what) {
@@ -52,7 +65,9 @@ std::string KeptSaves::ready(const wire::TrainSpec& train) {
                                   saved.state_bytes, train.state_bytes));
   if (train.state_layout != saved.state_layout)
     return of_another("the names, types or sizes of what is registered differ");
-  if (train.call == saved.call && train.samples > 0 && train.samples != saved.samples)
+  // 0: they are not known.
+  const bool both_known = train.samples > 0 && saved.samples > 0;
+  if (train.call == saved.call && both_known && train.samples != saved.samples)
     return of_another(
         fmt::format("an epoch had {} samples, and has {} now", saved.samples, train.samples));
   return {};

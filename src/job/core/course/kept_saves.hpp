@@ -2,6 +2,9 @@
 // with when no worker holds the state. Pure.
 #pragma once
 
+#include <cstdint>
+#include <iterator>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -42,15 +45,21 @@ class KeptSaves {
   // there is none.
   std::string ready(const wire::TrainSpec& train);
   // As the workers have said, of the newest call.
-  const wire::TrainSpec& train() const { return train_; }
+  const wire::TrainSpec& train() const { return trains_.rbegin()->second; }
+  // Of any call whose state may be saved; an empty one: the call is forgotten.
+  wire::TrainSpec train_of(std::int64_t call) const;
+  // No save of an earlier call than the newest one follows.
+  void forget_earlier_calls() { trains_.erase(trains_.begin(), std::prev(trains_.end())); }
 
  private:
+  void remember(const wire::TrainSpec& train);
+
   std::vector<wire::saved::Save> saves_;  // the newest first
   std::optional<StepId> resumed_from_;
   static constexpr int failed_readings_max = 3;
-  int failed_readings_ = 0;  // of the newest save
-  Generation failed_in_;     // the last world of these
-  wire::TrainSpec train_;
+  int failed_readings_ = 0;                                  // of the newest save
+  Generation failed_in_;                                     // the last world of these
+  std::map<std::int64_t, wire::TrainSpec> trains_{{0, {}}};  // by call
 };
 
 }  // namespace elasticrun::job::course

@@ -92,6 +92,11 @@ std::int64_t Saves::world_ended() {
   return attempt_.number;
 }
 
+std::string Saves::ready(const wire::TrainSpec& train) {
+  if (!under_way() && train.call > kept_.train().call) kept_.forget_earlier_calls();
+  return kept_.ready(train);
+}
+
 bool Saves::agrees(const wire::Saved& part) const {
   if (attempt_.parts.empty()) return true;
   const wire::Saved& other = attempt_.parts.begin()->second;
@@ -116,12 +121,12 @@ bool Saves::written(const wire::Saved& part, Time now) {
 
 wire::saved::Manifest Saves::manifest(const std::vector<std::string>& argv) const {
   const wire::Saved& first = attempt_.parts.begin()->second;
-  const wire::TrainSpec& train = kept_.train();
+  const wire::TrainSpec train = kept_.train_of(first.call);
   wire::saved::Manifest manifest{.step = first.step.value,
                                  .call = first.call,
                                  .epoch = first.epoch,
                                  .cursor = first.cursor,
-                                 .samples = train.call == first.call ? train.samples : 0,
+                                 .samples = train.samples,
                                  .state_bytes = train.state_bytes,
                                  .state_layout = train.state_layout,
                                  .argv = argv};

@@ -66,6 +66,9 @@ class Saves {
   SaveTimes& times() { return times_; }
   KeptSaves& kept() { return kept_; }
   const KeptSaves& kept() const { return kept_; }
+  // As KeptSaves::ready. What an earlier call trains is remembered while its state may be saved:
+  // the first worker begins the next call before the save of the last one is whole.
+  std::string ready(const wire::TrainSpec& train);
 
   // ---- when
   bool is(SaveState state) const { return state_ == state; }

@@ -258,6 +258,42 @@ TEST_CASE("an idle state is saved when the pause has been as long as the save ta
   }
 }
 
+TEST_CASE("a save says what its own call trains, also when the next call has begun") {
+  Saves saves(spec());
+  const wire::TrainSpec first{.call = 1, .samples = 60, .state_bytes = 8, .state_layout = 5};
+  const wire::TrainSpec second{.call = 2, .samples = 9, .state_bytes = 16, .state_layout = 6};
+  saves.times().world_formed(at(0s));
+  const auto manifest = [&] {
+    REQUIRE(saves.written({.number = 1, .step = StepId(40), .size = 1, .call = 1}, at(2s)));
+    return saves.manifest({});
+  };
+  CHECK(saves.ready(first) == "");
+  SUBCASE("before it is asked for") {
+    CHECK(saves.ready(second) == "");
+    CHECK(saves.ready(second) == "");  // of another worker
+    saves.secure(StepId(40), at(1s));
+    (void)saves.ask(at(1s));
+  }
+  SUBCASE("while it is written") {
+    saves.secure(StepId(40), at(1s));
+    (void)saves.ask(at(1s));
+    CHECK(saves.ready(second) == "");
+    CHECK(saves.ready({.call = 3, .samples = 7}) == "");
+  }
+  SUBCASE("and all begin the first call again") {
+    CHECK(saves.ready(second) == "");
+    CHECK(saves.ready({.call = 3, .samples = 7}) == "");
+    CHECK(saves.ready(first) == "");
+    CHECK(saves.ready(second) == "");
+    saves.secure(StepId(40), at(1s));
+    (void)saves.ask(at(1s));
+  }
+  const wire::saved::Manifest held = manifest();
+  CHECK(held.samples == 60);
+  CHECK(held.state_bytes == 8);
+  CHECK(held.state_layout == 5);
+}
+
 TEST_CASE("a job goes on from the newest save that fits") {
   const wire::saved::Save newer{"/s/save-2", {.step = 20, .call = 1, .samples = 60, .argv = {"a"}}};
   const wire::saved::Save older{"/s/save-1", {.step = 10, .call = 1, .samples = 60}};
@@ -265,6 +301,8 @@ TEST_CASE("a job goes on from the newest save that fits") {
   CHECK(kept.resumed_from() == StepId(20));
   CHECK(kept.ready({.call = 1, .samples = 60}) == "");
   CHECK(kept.ready({.call = 2, .samples = 9}) == "");  // of another call: not comparable
+  KeptSaves unknown({{"/s/save-1", {.call = 1}}});     // how many samples an epoch had
+  CHECK(unknown.ready({.call = 1, .samples = 60}) == "");
   CHECK(kept.ready({.call = 1, .samples = 50}).find("an epoch had 60 samples") !=
         std::string::npos);
   CHECK(kept.ready({.call = 1, .samples = 60, .state_bytes = 4}).find("another program") !=
