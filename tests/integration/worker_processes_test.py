@@ -127,6 +127,7 @@ train(compute, bucket_bytes=8)
     def test_a_command_that_repeats_what_fails_is_replaced(self) -> None:
         body = """
 def compute(step):
+    time.sleep(0.05)  # the world is known to have formed before a worker of it dies
     if step.number == 5 and os.environ["ELASTICRUN_WORKER"] == "1":
         os.kill(os.getpid(), signal.SIGKILL)
 train(compute)
