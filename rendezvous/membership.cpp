@@ -41,7 +41,9 @@ std::optional<std::int32_t> Membership::rank_of(WorkerId worker) const {
 }
 
 bool Membership::may_step(WorkerId worker) const {
-  return forming_ && forming_->going ? rank_of(worker).has_value() : is_member(worker);
+  if (forming_ && forming_->going) return rank_of(worker).has_value();
+  // A world that broke before all had entered it may have stepped.
+  return is_member(worker) || (aborting_ && rank_of(worker));
 }
 
 bool Membership::is_leaving(WorkerId worker) const { return leaving_.contains(worker); }

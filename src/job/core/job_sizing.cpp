@@ -61,7 +61,7 @@ bool Job::replaces_stragglers(Time now) const {
 // True: one member of the next world must compute nothing and keep the state, because the step may
 // kill the others. A program with its own loop cannot be made to compute nothing.
 bool Job::needs_keeper() const {
-  return failures_.poison().suspected() && sizing_.knows_what_is_left();
+  return failures_.poison().suspected() && sizing_.counts_samples();
 }
 
 // A step has killed who computed it. The next world may form before anybody looks at the staff.

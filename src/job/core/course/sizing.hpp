@@ -61,8 +61,7 @@ class Sizing {
   std::optional<std::string> better_plan(int size, bool keeper, bool replaces,
                                          const std::string& why, Time now);
   bool may_be_between_epochs() const { return work_.may_be_between_epochs(); }
-  // False for a program with its own loop, which does not say how much is left.
-  bool knows_what_is_left() const { return work_.left().has_value(); }
+  bool counts_samples() const { return work_.counts_samples(); }
   bool settled() const { return !unsettled_; }
   const std::string& last_reason() const { return last_reason_; }
 

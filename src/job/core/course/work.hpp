@@ -30,6 +30,10 @@ class Work {
   std::int64_t global_batch() const { return global_batch_; }
   void committed(StepId step) { newest_ = std::max(newest_, step); }
 
+  // The program says how many samples it trains; false for one with its own loop.
+  bool counts_samples() const {
+    return train_.samples > 0 && train_.epochs > 0 && (global_batch_ > 0 || train_.batch > 0);
+  }
   // Samples left in this call; nothing when the program did not say, or has its own loop.
   std::optional<std::int64_t> left() const;
   // The newest known step may be the last one of an epoch: the program is in on_epoch, if it has
