@@ -43,6 +43,12 @@ def train(compute=lambda step: None, on_epoch=None, **options):
         job.train(computed, applied, samples=160, batch=4, **options)
     print("trained", weights[0], flush=True)
 
+def die_when_known():
+    # Before the job knows that its first world has formed, a death ends the job.
+    while "world_formed" not in open("events.json").read():
+        time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGKILL)
+
 def forked(child):
     pid = os.fork()
     if pid == 0:
@@ -127,9 +133,8 @@ train(compute, bucket_bytes=8)
     def test_a_command_that_repeats_what_fails_is_replaced(self) -> None:
         body = """
 def compute(step):
-    time.sleep(0.05)  # the world is known to have formed before a worker of it dies
     if step.number == 5 and os.environ["ELASTICRUN_WORKER"] == "1":
-        os.kill(os.getpid(), signal.SIGKILL)
+        die_when_known()
 train(compute)
 """
         with self.job(TWO, shell('RUN "$0" || RUN "$0"', body)) as job:
@@ -141,7 +146,7 @@ train(compute)
         body = """
 def compute(step):
     if step.number == 5:
-        os.kill(os.getpid(), signal.SIGKILL)
+        die_when_known()
 train(compute)
 """
         with self.job(["-H", "localhost:1"], shell('RUN "$0" || RUN "$0"', body)) as job:
@@ -152,7 +157,7 @@ train(compute)
         body = """
 def compute(step):
     if step.number == 5:
-        os.kill(os.getpid(), signal.SIGKILL)
+        die_when_known()
 train(compute)
 """
         with self.job(["-H", "localhost:1", "--lease", "2s", "--agent-timeout", "1s"],
