@@ -39,20 +39,16 @@ void KeptSaves::refuse(const std::string& path) {
 }
 
 wire::TrainSpec KeptSaves::train_of(std::int64_t call) const {
-  const auto it = trains_.find(call);
-  return it == trains_.end() ? wire::TrainSpec{} : it->second;
-}
-
-void KeptSaves::remember(const wire::TrainSpec& train) {
-  const bool known = trains_.contains(train.call);
-  if (known && train.samples == 0) return;
-  // All have begun again from an older save.
-  if (train.call < trains_.begin()->first) trains_.clear();
-  trains_[train.call] = train;
+  auto it = trains_.upper_bound(call);
+  if (it != trains_.begin()) --it;
+  wire::TrainSpec train = it->second;
+  if (it->first != call) train.samples = 0;
+  return train;
 }
 
 std::string KeptSaves::ready(const wire::TrainSpec& train) {
-  remember(train);
+  // A newcomer goes through earlier calls, and all begin with them after a restore.
+  if (train.samples > 0 || !trains_.contains(train.call)) trains_[train.call] = train;
   if (!newest()) return {};
   const auto& [path, saved] = *newest();
   const auto of_another = [&, path = path](const std::string& what) {

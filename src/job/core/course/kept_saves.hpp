@@ -46,14 +46,13 @@ class KeptSaves {
   std::string ready(const wire::TrainSpec& train);
   // As the workers have said, of the newest call.
   const wire::TrainSpec& train() const { return trains_.rbegin()->second; }
-  // Of any call whose state may be saved; an empty one: the call is forgotten.
+  // Of any call whose state may be saved. Of one that no worker has begun yet: the state as in the
+  // call before, and no samples.
   wire::TrainSpec train_of(std::int64_t call) const;
   // No save of an earlier call than the newest one follows.
   void forget_earlier_calls() { trains_.erase(trains_.begin(), std::prev(trains_.end())); }
 
  private:
-  void remember(const wire::TrainSpec& train);
-
   std::vector<wire::saved::Save> saves_;  // the newest first
   std::optional<StepId> resumed_from_;
   static constexpr int failed_readings_max = 3;

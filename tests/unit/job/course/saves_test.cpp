@@ -294,6 +294,23 @@ TEST_CASE("a save says what its own call trains, also when the next call has beg
   CHECK(held.state_layout == 5);
 }
 
+TEST_CASE("a newcomer that goes through the calls before changes nothing of what a save says") {
+  KeptSaves kept({});
+  CHECK(kept.ready({.call = 3, .samples = 7, .state_bytes = 16}) == "");
+  CHECK(kept.ready({.call = 1, .samples = 60, .state_bytes = 8}) == "");
+  CHECK(kept.train().call == 3);
+  CHECK(kept.train_of(3).samples == 7);
+  CHECK(kept.train_of(3).state_bytes == 16);
+}
+
+TEST_CASE("a save of a call that no worker has begun yet holds the state of the call before") {
+  KeptSaves kept({});
+  CHECK(kept.ready({.call = 1, .samples = 60, .state_bytes = 8, .state_layout = 5}) == "");
+  CHECK(kept.train_of(3).state_bytes == 8);
+  CHECK(kept.train_of(3).state_layout == 5);
+  CHECK(kept.train_of(3).samples == 0);
+}
+
 TEST_CASE("a job goes on from the newest save that fits") {
   const wire::saved::Save newer{"/s/save-2", {.step = 20, .call = 1, .samples = 60, .argv = {"a"}}};
   const wire::saved::Save older{"/s/save-1", {.step = 10, .call = 1, .samples = 60}};
