@@ -289,7 +289,7 @@ int run_agent(const executors::AgentStart& start, const Guarded& guarded, bool b
   const OrphanedJob job(guarded.watchdog_socket);
   const EndAgent end = Agent(start, guarded, by_hand).run();
   workers::end_descendants(std::chrono::seconds(5));
-  workers::remove_directory(guarded.directory);
+  workers::remove_directory(guarded.directory);  // settle() may take long
   if (end.in_silence && !by_hand) job.settle();
   return end.exit_code;
 }

@@ -90,7 +90,9 @@ int run_guarded(bool by_hand, const std::function<int(const Guarded&)>& agent) {
     workers::become_subreaper();
     for (const int signal : guarded) sigdelset(&before, signal);
     ::sigprocmask(SIG_SETMASK, &before, nullptr);
-    return agent(Guarded{sockets[1], directory->path});
+    const int code = agent(Guarded{sockets[1], directory->path});
+    workers::remove_directory(directory->path);  // the watchdog may have been killed
+    return code;
   }
   ::close(sockets[1]);
   int code = exit_code::nothing_started;

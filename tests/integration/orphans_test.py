@@ -6,15 +6,17 @@ watchdog, of all workers at once) is tried on each kind of program: one with the
 ignores the signals that it can, one whose processes moved away (setsid, double fork). Afterwards no
 process, socket, or temporary file may be left, and exit code and last line are as promised.
 """
+import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from job import FASHION, SCATTERED, Job, fields_of, kill, lives, read, until
+from job import BIN, FASHION, SCATTERED, Job, fields_of, kill, lives, read, until
 
 GRACE = 1.0
 PATIENCE = 10.0  # seconds beyond the grace time: tests share two cores with others
@@ -95,6 +97,29 @@ def add_cases() -> None:
         for name, way in WAYS.items():
             label = f"test_{program}_{name}".replace(" ", "_")
             setattr(Ends, label, make(program, way))
+
+
+class Unstarted(unittest.TestCase):
+    """An agent that has not yet been sent the line with which it starts."""
+
+    def check(self, end: Callable[[subprocess.Popen[bytes]], object]) -> None:
+        with tempfile.TemporaryDirectory() as folder, subprocess.Popen(
+                [os.path.join(BIN, "elasticrun-agent")], stdin=subprocess.PIPE,
+                stderr=subprocess.DEVNULL, env=os.environ | {"TMPDIR": folder}) as watchdog:
+            until("its folder is there", lambda: os.listdir(folder), 20)
+            until("it is guarded", lambda: read(f"/proc/{watchdog.pid}/comm") == "er-watchdog\n", 20)
+            end(watchdog)
+            until("nothing is left", lambda: not os.listdir(folder), 20)
+
+    def test_its_watchdog_is_killed(self) -> None:
+        self.check(lambda watchdog: watchdog.kill())
+
+    def test_the_agent_is_killed(self) -> None:
+        self.check(lambda watchdog: kill(*map(int, read(
+            f"/proc/{watchdog.pid}/task/{watchdog.pid}/children").split())))
+
+    def test_no_line_comes(self) -> None:
+        self.check(lambda watchdog: watchdog.stdin and watchdog.stdin.close())
 
 
 class Signals(unittest.TestCase):
